@@ -1,0 +1,1 @@
+"""How an installation is put together: settings, URLs, servers, Celery."""

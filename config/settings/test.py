@@ -1,0 +1,18 @@
+"""Settings of the test suite: a throw-away state folder, quick password hashes, the memory cloud, no broker."""
+
+import os
+import tempfile
+
+os.environ.setdefault("SKYDECK_HOME", tempfile.mkdtemp(prefix="skydeck-test-"))
+os.environ.setdefault("SKYDECK_INSTALLATION", "test")
+
+from config.settings.base import *  # noqa: E402, F403  (settings modules build on each other by design of Django)
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+ALLOWED_HOSTS = ["*"]
+# Real lab clouds listen on loopback.
+SKYDECK_OUTBOUND_ALLOW = ["127.0.0.0/8"]

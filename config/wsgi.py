@@ -1,0 +1,8 @@
+"""The WSGI entry point, for servers that offer nothing else. Event streams need ASGI."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.prod")
+application = get_wsgi_application()

@@ -1,0 +1,76 @@
+"""Index of the app's models, and the abstract columns that families share."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from core.audit.models import AuditEvent
+from core.idempotency.models import IdempotencyRecord
+from core.ids import new_id
+from core.locks.models import Lease
+from core.tasks.models import Line, Task, TaskEvent, TaskStep
+
+__all__ = [
+    "AuditEvent", "IdempotencyRecord", "Lease", "Line", "Task", "TaskEvent", "TaskStep",
+    "Base", "Desired", "Mirrored", "live",
+]  # fmt: skip
+
+
+def live(*, deleting: bool = False) -> Q:
+    """Rows that exist: not soft-deleted; by default without those that carry a tombstone (names become free at once)."""
+    q = Q(deleted_at__isnull=True)
+    return q if deleting else q & Q(delete_requested_at__isnull=True)
+
+
+class Base(models.Model):
+    """What every row of ours has."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        abstract = True
+
+
+class Desired(models.Model):
+    """A row that people change: its own columns are what they asked for.
+
+    `version` rises with desired changes only and makes the ETag. `delete_requested_at` is the tombstone, `deleted_at` the
+    end. `status` is written by the family's `status_of` alone. `failure` is the problem of the last refused step.
+    """
+
+    name = models.CharField(max_length=128)
+    description = models.CharField(max_length=255, blank=True, default="")
+    status = models.CharField(max_length=24, default="init", db_index=True, editable=False)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
+    delete_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    failure = models.JSONField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Mirrored(models.Model):
+    """The cloud's side of a row: what it accepted (`applied`) and what it says now (`observed`), by mapped field.
+
+    `observed_version` rises whenever the cloud's side changes; syncs write with `WHERE observed_version = read`.
+    `raw` is the cloud's object as read, for people to look at.
+    """
+
+    external_id = models.CharField(max_length=128, blank=True, default="", editable=False)
+    cloud_name = models.CharField(max_length=255, blank=True, default="", editable=False)
+    applied = models.JSONField(default=dict, blank=True, editable=False)
+    observed = models.JSONField(default=dict, blank=True, editable=False)
+    observed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    observed_version = models.PositiveBigIntegerField(default=0, editable=False)
+    observed_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
+    provisioning_status = models.CharField(max_length=24, blank=True, default="", db_index=True, editable=False)
+    operating_status = models.CharField(max_length=24, blank=True, default="", db_index=True, editable=False)
+    raw = models.JSONField(default=dict, blank=True, editable=False)
+    imported_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True

@@ -1,0 +1,35 @@
+"""The three Celery tasks of the product. They carry ids only and keep no result."""
+
+from __future__ import annotations
+
+import uuid
+
+from celery import shared_task
+from django.db import close_old_connections
+
+from core.tasks import periodic
+from core.tasks.runner import run_task
+
+
+@shared_task(name="core.run")
+def run(task_id: str) -> None:
+    """Try to run a task; harmless when it is not its turn, not due, or run by somebody else."""
+    close_old_connections()
+    try:
+        run_task(uuid.UUID(task_id))
+    finally:
+        close_old_connections()
+
+
+@shared_task(name="core.sweep")
+def sweep() -> None:
+    """Ring again for due tasks that nobody took."""
+    close_old_connections()
+    periodic.sweep()
+
+
+@shared_task(name="core.reap")
+def reap() -> None:
+    """Take tasks back from workers that died."""
+    close_old_connections()
+    periodic.reap()

@@ -1,0 +1,266 @@
+"""Running a task: claim it, call its job, store what came out. Celery calls `run_task`; nothing here knows Celery.
+
+A claim is one short transaction with two compare-and-set updates: the line row, then the task's lease. Order in the line
+decides who may try, never who wins. No transaction is open while a job talks to a cloud.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, InterfaceError, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from core.errors import InternalError, Problem, TimeoutError
+from core.tasks import doorbell, registry
+from core.tasks.models import CANCELLED, DONE, FAILED, OPEN, QUEUED, RUNNING, WAITING, Line, Task, TaskEvent, TaskStep
+from core.tasks.registry import Later
+from core.tasks.services import after, end, first_of_line, what_happened
+
+log = structlog.get_logger(__name__)
+
+LEASE_SECONDS = 60.0
+MAX_LOSSES = 3
+
+
+class LeaseLost(Exception):
+    """This worker no longer owns the task: it stops at once and writes nothing."""
+
+
+class Cancelled(Exception):
+    """A person asked the task to stop, seen between two steps."""
+
+
+def ancestors(task: Task) -> list[uuid.UUID]:
+    """Ids of the task's parents, nearest first."""
+    found: list[uuid.UUID] = []
+    parent = task.parent
+    while parent is not None:
+        found.append(parent.pk)
+        parent = parent.parent
+    return found
+
+
+def claim(task_id: uuid.UUID) -> Context | None:
+    """Take the task if it is due, nobody has it, and its line is free or held by it or an ancestor."""
+    token = secrets.token_hex(16)
+    with transaction.atomic():
+        task = Task.objects.filter(pk=task_id, state__in=OPEN).select_related("parent").first()
+        if task is None:
+            return None
+        parents = ancestors(task)
+        earlier = Task.objects.filter(line=task.line, state__in=OPEN, id__lt=task.pk).exclude(pk__in=parents)
+        if task.parent_id:
+            earlier = earlier.filter(parent_id=task.parent_id)
+        if earlier.exists():
+            return None
+        took = Line.objects.filter(name=task.line, holder=None).update(holder=task.pk, fence=F("fence") + 1)
+        if not took and not Line.objects.filter(name=task.line, holder__in=[task.pk, *parents]).exists():
+            return None
+        won = (
+            Task.objects.filter(pk=task.pk, state__in=OPEN, due_at__lte=Now())
+            .filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
+            .update(
+                state=RUNNING, lease_token=token, lease_until=after(LEASE_SECONDS), runs=F("runs") + 1, rung_at=Now(),
+            )
+        )  # fmt: skip
+        if not won:
+            transaction.set_rollback(True)
+            return None
+        Task.objects.filter(pk=task.pk, started_at=None).update(started_at=Now())
+        task.refresh_from_db()
+    return Context(task=task, token=token)
+
+
+@dataclass
+class Context:
+    """What a job gets: its task, and the ways to send, to tell how far it is, and to remember."""
+
+    task: Task
+    token: str
+    safe_until: float = 0.0  # monotonic time until which reads need no new proof of ownership
+
+    def mine(self) -> Any:
+        """The task's row as long as this worker owns it; every write of the runner goes through this filter."""
+        return Task.objects.filter(pk=self.task.pk, lease_token=self.token, state=RUNNING)
+
+    def guard(self) -> None:
+        """Prove ownership and renew the lease, right before something is sent. Raises `LeaseLost` when another worker has the task, `Cancelled` when a person stopped it."""
+        started = time.monotonic()
+        if not self.mine().update(lease_until=after(LEASE_SECONDS)):
+            raise LeaseLost
+        self.safe_until = started + LEASE_SECONDS / 2
+
+    def guard_lazily(self) -> None:
+        """As `guard`, but only once half of the lease is used up: for reads, which harm nobody."""
+        if time.monotonic() >= self.safe_until:
+            self.guard()
+
+    def check_cancel(self) -> None:
+        """Between two steps: raises `Cancelled` when a person asked for it."""
+        if Task.objects.filter(pk=self.task.pk).exclude(cancel_requested_at=None).exists():
+            raise Cancelled
+
+    @contextmanager
+    def owning(self) -> Iterator[None]:
+        """A short transaction that is rolled back unless this worker still owns the task at its start."""
+        with transaction.atomic():
+            if not self.mine().update(lease_until=after(LEASE_SECONDS)):
+                raise LeaseLost
+            yield
+
+    def remember(self, **values: Any) -> None:
+        """Keep small JSON values for the next run of this task."""
+        self.task.memory = {**self.task.memory, **values}
+        if not self.mine().update(memory=self.task.memory):
+            raise LeaseLost
+
+    def progress(self, percent: int, note: str = "") -> None:
+        """Tell people how far it is, 0..99; only a done task shows 100."""
+        values = {"progress": max(0, min(99, percent)), "losses": 0}
+        if note:
+            values["note"] = note[:255]
+        if not self.mine().update(**values):
+            raise LeaseLost
+
+    def show_steps(self, steps: Sequence[tuple[str, str]]) -> None:
+        """Store the plan's steps as (mark, sentence); marks that are there already keep their state."""
+        known = set(TaskStep.objects.filter(task=self.task).values_list("mark", flat=True))
+        fresh = [(mark, sentence) for mark, sentence in steps if mark not in known]
+        TaskStep.objects.bulk_create(
+            [
+                TaskStep(task=self.task, position=len(known) + n, mark=mark, sentence=sentence[:500])
+                for n, (mark, sentence) in enumerate(fresh)
+            ],
+            ignore_conflicts=True,
+        )
+
+    def step_started(self, mark: str) -> None:
+        TaskStep.objects.filter(task=self.task, mark=mark).update(state=TaskStep.RUNNING, started_at=Now(), ended_at=None)
+
+    def step_done(self, mark: str, note: str = "") -> None:
+        """A step is carried out: progress moves, and earlier losses of workers are forgiven."""
+        TaskStep.objects.filter(task=self.task, mark=mark).update(
+            state=TaskStep.DONE, ended_at=Now(), note=note, problem=None
+        )
+        self._steps_progress()
+
+    def step_failed(self, mark: str, problem: Problem) -> None:
+        TaskStep.objects.filter(task=self.task, mark=mark).update(
+            state=TaskStep.FAILED, ended_at=Now(), problem=problem.as_dict(), note=problem.detail
+        )
+        self._steps_progress()
+
+    def _steps_progress(self) -> None:
+        states = list(TaskStep.objects.filter(task=self.task).values_list("state", flat=True))
+        over = sum(s in (TaskStep.DONE, TaskStep.FAILED) for s in states)
+        self.progress(100 * over // len(states) if states else 0)
+
+    def event(self, text: str, *, level: str = "info", **values: Any) -> None:
+        TaskEvent.objects.create(task=self.task, text=text, level=level, **values)
+
+    def wait_for_children(self, seconds: float = 2.0) -> Later | None:
+        """For a parent: `Later` while children are open; raises with all reasons when any failed."""
+        children = list(Task.objects.filter(parent=self.task).values("state", "resource_name", "problem"))
+        if any(c["state"] in OPEN for c in children):
+            return Later(seconds, f"{sum(c['state'] in OPEN for c in children)} parts are still at work")
+        bad = [c for c in children if c["state"] != DONE]
+        if bad:
+            reasons = "; ".join(f"{c['resource_name']}: {(c['problem'] or {}).get('detail', c['state'])}" for c in bad)
+            raise Problem(f"{len(bad)} of {len(children)} parts failed. {reasons}")
+        return None
+
+
+def run_task(task_id: uuid.UUID) -> str:
+    """Claim and run a task once. Returns what became of it: "", done, later, failed, cancelled or lost-lease."""
+    context = claim(task_id)
+    if context is None:
+        return ""
+    task = context.task
+    structlog.contextvars.bind_contextvars(task=str(task.pk), kind=task.kind, request=task.request_id)
+    try:
+        return _run(context)
+    except LeaseLost:
+        log.warning("lost the lease; another worker has the task")
+        return "lost-lease"
+    except (DatabaseError, InterfaceError) as error:
+        # The database went away: the lease ends by itself and the reaper queues the task again.
+        log.error("the database failed while a task ran", error=str(error))
+        return "lost-lease"
+    finally:
+        structlog.contextvars.unbind_contextvars("task", "kind", "request")
+
+
+def _run(context: Context) -> str:
+    task = context.task
+    job = registry.get(task.kind)
+    try:
+        context.check_cancel()
+        overdue = Task.objects.filter(pk=task.pk, deadline__lte=Now()).exists()
+        if overdue:
+            raise TimeoutError(
+                f"The work did not come to its end within {_words(job.limit)}. Last seen: {task.note or 'nothing new'}.",
+                hint="Look at the object at the cloud, then run the task again.",
+            )
+        outcome = job.run(context)
+    except Cancelled:
+        end(task, CANCELLED, note=what_happened(task))
+        return "cancelled"
+    except Problem as problem:
+        return _failed(context, problem)
+    except (LeaseLost, DatabaseError, InterfaceError):
+        raise
+    except Exception as error:
+        log.exception("a job failed unexpectedly")
+        return _failed(
+            context,
+            InternalError(
+                "Skydeck made a mistake while it did this; the details are in its log.",
+                hint="Run the task again. If it fails again, report the request id.",
+                extra={"error": type(error).__name__},
+            ),
+        )
+    if isinstance(outcome, Later):
+        later = context.mine().update(
+            state=WAITING, due_at=after(outcome.seconds), note=outcome.note[:255], lease_token="", lease_until=None
+        )
+        if later:
+            doorbell.ring(task.pk, task.queue, seconds=outcome.seconds)
+        return "later" if later else "lost-lease"
+    if not context.mine().exists():
+        raise LeaseLost
+    end(task, DONE)
+    return "done"
+
+
+def _failed(context: Context, problem: Problem) -> str:
+    if not context.mine().exists():
+        raise LeaseLost
+    context.event(problem.detail, level="error", cloud_request_id=problem.cloud_request_id)
+    end(context.task, FAILED, problem=problem.as_dict(), note=problem.detail)
+    return "failed"
+
+
+def _words(limit: timedelta) -> str:
+    minutes = int(limit.total_seconds() // 60)
+    return f"{minutes} minutes" if minutes else f"{int(limit.total_seconds())} seconds"
+
+
+def run_line(line: str, *, limit: int = 100) -> int:
+    """Run what is due on one line in this thread until nothing is; for tests and management commands."""
+    count = 0
+    while count < limit:
+        task = first_of_line(line)
+        if task is None or task.state not in (QUEUED, WAITING) or not run_task(task.pk):
+            return count
+        count += 1
+    return count
