@@ -1,0 +1,1 @@
+"""The three-way engine: merge of desired, applied and observed; plans of steps; writing changes. It knows no family."""

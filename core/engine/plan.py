@@ -1,0 +1,86 @@
+"""Plans: the steps between what is wanted and what a cloud says, as plain values. Families write the pure function that
+makes them; this module holds their shape, their digest and their words. No ORM, no clouds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What a step does to others: `interrupts` traffic, `final` cannot be undone, in one sentence `why`."""
+
+    interrupts: bool = False
+    final: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that will be done at a cloud.
+
+    `verb`: create, update, delete, bind, release, … `kind` and `target`: what it acts on, in words that are the same in a
+    dry run and in the real task (so never a row's id). `before`/`after`: the fields that change. `row`: the id of our row.
+    `needs`: rows that must be there first; when one of them was refused the step is left out. `overwrites`: values that
+    somebody else set at the cloud and that this step replaces.
+    """
+
+    verb: str
+    kind: str
+    target: str
+    sentence: str
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    impact: Impact = Impact()
+    row: str = ""
+    needs: tuple[str, ...] = ()
+    overwrites: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def mark(self) -> str:
+        """A digest of what the step does, the same whenever it is planned; `before` counts only when it is overwritten."""
+        text = json.dumps(
+            [self.verb, self.kind, self.target, dict(self.after), dict(self.overwrites)], sort_keys=True, default=str
+        )
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The step as the API shows it."""
+        return {
+            "verb": self.verb, "kind": self.kind, "target": self.target, "sentence": self.sentence,
+            "before": dict(self.before), "after": dict(self.after), "overwrites": dict(self.overwrites),
+            "impact": {"interrupts": self.impact.interrupts, "final": self.impact.final, "why": self.impact.why},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps in the order in which they are carried out, and what a person should know before."""
+
+    steps: tuple[Step, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Names this very plan; a confirmed digest is held against the plan that the task makes."""
+        return hashlib.sha256("\n".join(sorted(s.mark for s in self.steps)).encode()).hexdigest()
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset(s.mark for s in self.steps)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The answer to a dry run."""
+        return {"plan": [s.as_dict() for s in self.steps], "digest": self.digest, "warnings": list(self.warnings)}
+
+
+def words(names: Sequence[str]) -> str:
+    """`a, b and c`, for sentences."""
+    items = list(names)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} and {items[-1]}"
