@@ -7,6 +7,7 @@ the lab's own Python, which this process becomes.
 import json
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from lab import hooks, state
@@ -15,7 +16,7 @@ from lab.environment import without_openstack
 from lab.install import PYTHON, install
 from lab.lock import only_one
 from lab.processes import say
-from lab.settings import CLOUDS_YAML, DEFAULT_CLOUD, REGIONS, VENV
+from lab.settings import CLOUDS_YAML, DEFAULT_CLOUD, REGIONS, SOURCE, VENV
 
 NOT_RUNNING = 3
 
@@ -46,28 +47,32 @@ def main() -> int:
             hooks.resume(arguments.name)
         case "member-health":
             hooks.member_health(arguments.id, arguments.state)
+        case "smoke":
+            command = [PYTHON, "-P", SOURCE / "smoke.py", *arguments.sections]
+            _become(command, dict(os.environ))
         case _:
             _continue_inside()
     return 0
 
 
 def _continue_inside() -> NoReturn:
-    if not PYTHON.exists():
-        sys.exit(f"nothing is installed in {VENV}; run bin/lab up")
-    os.execv(PYTHON, [str(PYTHON), "-P", "-m", "lab.inside", *sys.argv[1:]])
+    _become([PYTHON, "-P", "-m", "lab.inside", *sys.argv[1:]], dict(os.environ))
 
 
 def _run_client(words: list[str]) -> NoReturn:
-    client = VENV / "bin" / "openstack"
-    if not client.exists():
-        sys.exit(f"nothing is installed in {VENV}; run bin/lab up")
     environment = {
         **without_openstack(),
         "OS_CLIENT_CONFIG_FILE": str(CLOUDS_YAML),
         "OS_CLOUD": os.environ.get("OS_CLOUD", DEFAULT_CLOUD),
         "OS_REGION_NAME": os.environ.get("OS_REGION_NAME", REGIONS[0]),
     }
-    os.execve(client, [str(client), *words], environment)
+    _become([VENV / "bin" / "openstack", *words], environment)
+
+
+def _become(command: list[str | Path], environment: dict[str, str]) -> NoReturn:
+    if not Path(command[0]).exists():
+        sys.exit(f"nothing is installed in {VENV}; run bin/lab up")
+    os.execve(command[0], [str(word) for word in command], environment)
 
 
 if __name__ == "__main__":

@@ -45,5 +45,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     health.add_argument("id")
     health.add_argument("state", choices=MEMBER_STATES)
 
+    smoke = commands.add_parser("smoke", help="prove that the lab works, in some minutes")
+    smoke.add_argument("sections", nargs="*", metavar="SECTION")
+
     commands.add_parser("snapshot", help="keep the schema dumps made after a change of the lock")
     return parser.parse_args(words)

@@ -7,7 +7,6 @@ the cloud; nothing is removed here.
 import sys
 from collections.abc import Sequence
 
-import openstack
 import requests
 import yaml
 from openstack.config import loader
@@ -47,12 +46,10 @@ def write_clouds_yaml() -> None:
     CLOUDS_YAML.write_text(yaml.safe_dump({"clouds": clouds()}, sort_keys=False))
 
 
-def connect(cloud: str = "admin") -> Connection:
+def connect(cloud: str = "admin", region: str = REGIONS[0]) -> Connection:
     """A connection of the SDK as one of the lab's users."""
     config = loader.OpenStackConfig(config_files=[str(CLOUDS_YAML)], load_envvars=False)
-    return openstack.connection.Connection(
-        config=config.get_one(cloud=cloud, region_name=REGIONS[0])
-    )
+    return Connection(config=config.get_one(cloud=cloud, region_name=region))
 
 
 def fill_identity(services: Sequence[Service]) -> None:
