@@ -1,0 +1,101 @@
+"""Cloud accounts: how to log in to a cloud, and the one subaccount that OpenStack gives each of them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from compute.accounts.choices import AccountStatus, AuthKind, DriftPolicy, Interface, SyncStatus
+from core.access import Owner
+from core.models import Base
+from core.secrets import EncryptedTextField
+
+
+class AccountQuerySet(models.QuerySet["CloudAccount"]):
+    def for_list(self) -> AccountQuerySet:
+        """With what a list row shows."""
+        return self.filter(deleted_at=None).select_related("domain", "project")
+
+
+class CloudAccount(Base):
+    """A login at a cloud. Owned by a domain; the secret is encrypted and never shown again."""
+
+    owner = Owner(domain="domain_id")
+
+    name = models.CharField(max_length=128)
+    description = models.CharField(max_length=255, blank=True, default="")
+    domain = models.ForeignKey("identity.Domain", on_delete=models.PROTECT, related_name="+")
+    # The local project that receives what has no project of its own; empty: one local project per cloud project is made.
+    project = models.ForeignKey("identity.Project", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    provider = models.CharField(max_length=64)
+    brand = models.CharField(max_length=64)
+    access_url = models.CharField(max_length=255)
+    auth_kind = models.CharField(max_length=32, choices=AuthKind.choices, default=AuthKind.PASSWORD)
+    username = models.CharField(max_length=128, blank=True, default="")
+    secret = EncryptedTextField(blank=True, default="")
+    application_credential_id = models.CharField(max_length=128, blank=True, default="")
+    user_domain_name = models.CharField(max_length=128, blank=True, default="Default")
+    project_domain_name = models.CharField(max_length=128, blank=True, default="Default")
+    project_name = models.CharField(max_length=128, blank=True, default="")
+    interface = models.CharField(max_length=16, choices=Interface.choices, default=Interface.PUBLIC)
+    regions = models.JSONField(default=list, blank=True)  # names; empty: all that the cloud has
+    ca_bundle = models.TextField(blank=True, default="")
+    verify_tls = models.BooleanField(default=True)
+
+    enabled = models.BooleanField(default=True)
+    read_only = models.BooleanField(default=False)
+    drift_policy = models.CharField(max_length=8, choices=DriftPolicy.choices, default=DriftPolicy.ADOPT)
+    status = models.CharField(max_length=24, choices=AccountStatus.choices, default=AccountStatus.INIT)
+    sync_status = models.CharField(max_length=10, choices=SyncStatus.choices, default=SyncStatus.IDLE)
+    last_sync_at = models.DateTimeField(null=True, blank=True)
+    last_sync_state = models.CharField(max_length=12, blank=True, default="")
+    last_error = models.JSONField(null=True, blank=True)
+    last_error_at = models.DateTimeField(null=True, blank=True)
+    cloud_user = models.CharField(max_length=128, blank=True, default="")
+    cloud_roles = models.JSONField(default=list, blank=True)
+    probe_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = AccountQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "cloud account"
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["domain", "name"], condition=Q(deleted_at=None), name="cloudaccount_name"),
+        ]
+        indexes = [models.Index(fields=["status"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def line(self) -> str:
+        return f"account:{self.pk}"
+
+
+class CloudProviderQuerySet(models.QuerySet["CloudProvider"]):
+    def for_list(self) -> CloudProviderQuerySet:
+        """With what a list row shows."""
+        return self.filter(account__deleted_at=None).select_related("account__domain")
+
+
+class CloudProvider(Base):
+    """A subaccount: what the reference product calls the *manager* of a resource. OpenStack has one per account."""
+
+    owner = Owner(domain="account__domain_id")
+
+    account = models.ForeignKey(CloudAccount, on_delete=models.CASCADE, related_name="providers")
+    name = models.CharField(max_length=128)
+    external_id = models.CharField(max_length=128, blank=True, default="")
+
+    objects = CloudProviderQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "cloud provider"
+        ordering = ["name", "id"]
+        constraints = [models.UniqueConstraint(fields=["account", "external_id"], name="cloudprovider_external")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,95 @@
+"""Words of the load-balancer family and the maps between the product's words and a cloud's canonical ones (spec 4.2)."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Status(models.TextChoices):
+    """What people see; written by `status.status_of` alone."""
+
+    INIT = "init", "not sent yet"
+    CREATING = "creating", "creating"
+    CREATE_FAILED = "create_failed", "creation failed"
+    ENABLED = "enabled", "enabled"
+    DISABLED = "disabled", "disabled"
+    SYNC_CONF = "sync_conf", "being changed"
+    SYNC_CONF_FAILED = "sync_conf_failed", "change failed"
+    DELETING = "deleting", "deleting"
+    DELETE_FAILED = "delete_failed", "deletion failed"
+    DELETED = "deleted", "deleted"
+    UNKNOWN = "unknown", "in error at the cloud"
+
+
+class AddressType(models.TextChoices):
+    INTRANET = "intranet", "inside only"
+    INTERNET = "internet", "through an elastic IP"
+
+
+class ListenerType(models.TextChoices):
+    """Amendment of LI-C2; `terminated_https` is https with a certificate, mirrored but not made yet."""
+
+    TCP = "tcp", "TCP"
+    UDP = "udp", "UDP"
+    HTTP = "http", "HTTP"
+    HTTPS = "https", "HTTPS (passed through)"
+    SCTP = "sctp", "SCTP"
+    TERMINATED_HTTPS = "terminated_https", "HTTPS (ended here)"
+
+
+CREATABLE_LISTENER_TYPES = ("tcp", "udp", "http", "https")
+
+
+class Scheduler(models.TextChoices):
+    RR = "rr", "round robin"
+    WRR = "wrr", "weighted round robin"
+    WLC = "wlc", "fewest connections"
+    SCH = "sch", "by source address"
+    TCH = "tch", "by source address and port"
+
+
+ALGORITHM_OF = {
+    "rr": "ROUND_ROBIN", "wrr": "ROUND_ROBIN", "wlc": "LEAST_CONNECTIONS", "sch": "SOURCE_IP", "tch": "SOURCE_IP_PORT",
+}  # fmt: skip
+SCHEDULER_OF = {"ROUND_ROBIN": "wrr", "LEAST_CONNECTIONS": "wlc", "SOURCE_IP": "sch", "SOURCE_IP_PORT": "tch"}
+
+
+class GroupType(models.TextChoices):
+    NORMAL = "normal", "normal"
+    DEFAULT = "default", "default"
+    MASTER_SLAVE = "master_slave", "master and slave"
+
+
+class BackendType(models.TextChoices):
+    IP = "ip", "address"
+    GUEST = "guest", "server"
+
+
+class StickyType(models.TextChoices):
+    INSERT = "insert", "cookie made by the balancer"
+    SERVER = "server", "cookie of the application"
+
+
+class Association(models.TextChoices):
+    """What a pool binding was made for."""
+
+    LISTENER = "listener", "a listener"
+    RULE = "rule", "a rule"
+    NONE = "none", "nothing yet, or several listeners"
+
+
+# Which pool protocol a listener's own pool gets, and which ones it may use (spec 7.1).
+POOL_PROTOCOL_OF = {
+    "tcp": "tcp", "udp": "udp", "sctp": "sctp", "http": "http", "https": "https", "terminated_https": "http",
+}  # fmt: skip
+POOL_PROTOCOLS_FOR = {
+    "tcp": ("tcp", "http", "https", "proxy", "proxyv2"),
+    "http": ("http", "proxy", "proxyv2"),
+    "https": ("https", "tcp", "proxy", "proxyv2"),
+    "terminated_https": ("http", "proxy", "proxyv2"),
+    "udp": ("udp",),
+    "sctp": ("sctp",),
+}
+# Protocols that share one port space (A06): tcp, http and https of all kinds; udp and sctp have one each.
+PORT_SPACE_OF = {"udp": "udp", "sctp": "sctp"}
+PENDING_WORDS = ("PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE")

@@ -1,0 +1,44 @@
+"""External projects: the projects of a cloud, each mapped to a local project that owns what is in it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from core.access import Owner
+from core.models import Base
+
+
+class ExternalProjectQuerySet(models.QuerySet["ExternalProject"]):
+    def for_list(self) -> ExternalProjectQuerySet:
+        """With what a list row shows."""
+        return self.filter(deleted_at=None, account__deleted_at=None).select_related("account__domain", "project__domain")
+
+
+class ExternalProject(Base):
+    """A project at the cloud."""
+
+    owner = Owner(project="project_id", domain="account__domain_id")
+
+    account = models.ForeignKey("compute.CloudAccount", on_delete=models.CASCADE, related_name="external_projects")
+    project = models.ForeignKey("identity.Project", null=True, on_delete=models.SET_NULL, related_name="+")
+    name = models.CharField(max_length=255)
+    description = models.CharField(max_length=255, blank=True, default="")
+    external_id = models.CharField(max_length=128)
+    external_domain_id = models.CharField(max_length=128, blank=True, default="")
+    status = models.CharField(max_length=24, default="available")
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ExternalProjectQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "external project"
+        ordering = ["name", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "external_id"], condition=Q(deleted_at=None), name="externalproject_external"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

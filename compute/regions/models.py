@@ -1,0 +1,38 @@
+"""Regions of accounts, as the cloud's catalogue names them."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from core.access import Owner
+from core.models import Base
+
+
+class RegionQuerySet(models.QuerySet["CloudRegion"]):
+    def for_list(self) -> RegionQuerySet:
+        """With what a list row shows."""
+        return self.filter(manager__account__deleted_at=None).select_related("manager__account__domain")
+
+
+class CloudRegion(Base):
+    """One region of one account. `same_as`: another region's name behind the very same endpoints, which is not read twice."""
+
+    owner = Owner(domain="manager__account__domain_id")
+
+    manager = models.ForeignKey("compute.CloudProvider", on_delete=models.CASCADE, related_name="cloudregions")
+    name = models.CharField(max_length=128)
+    external_id = models.CharField(max_length=128)
+    status = models.CharField(max_length=24, default="inservice")
+    endpoints = models.TextField(blank=True, default="")
+    same_as = models.CharField(max_length=128, blank=True, default="")
+    last_sync_at = models.DateTimeField(null=True, blank=True)
+
+    objects = RegionQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "region"
+        ordering = ["name", "id"]
+        constraints = [models.UniqueConstraint(fields=["manager", "external_id"], name="cloudregion_external")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,13 @@
+"""What happens once when the app starts: providers become known to the registry, jobs to the task runner."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from compute.clouds import memory, registry
+
+
+def register_all() -> None:
+    """Called by Django once per process."""
+    memory.configure(settings.SKYDECK_HOME / "memory-clouds")
+    registry.register("memory", memory.open_memory)

@@ -1,0 +1,66 @@
+"""Runs of inbound sync and their parts, as people read them. Written by `compute.sync.jobs` alone."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from core.access import Owner
+from core.models import Base
+
+RUNNING, COMPLETE, PARTIAL, FAILED, INTERRUPTED = "running", "complete", "partial", "failed", "interrupted"
+
+
+class SyncRunQuerySet(models.QuerySet["SyncRun"]):
+    def for_list(self) -> SyncRunQuerySet:
+        """With what a list row shows."""
+        return self.select_related("account__domain").prefetch_related("parts")
+
+
+class SyncRun(Base):
+    """One reading of one account. `complete` means that everything was read."""
+
+    owner = Owner(domain="account__domain_id")
+
+    account = models.ForeignKey("compute.CloudAccount", on_delete=models.CASCADE, related_name="sync_runs")
+    task_id = models.UUIDField(null=True)
+    state = models.CharField(max_length=12, default=RUNNING)
+    started_by = models.CharField(max_length=255, blank=True, default="")
+    ended_at = models.DateTimeField(null=True)
+    calls = models.PositiveIntegerField(default=0)
+    problem = models.JSONField(null=True)
+
+    objects = SyncRunQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "sync run"
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["account", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{self.account} {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class SyncPart(models.Model):
+    """One (region, kind) of a run, with what was found."""
+
+    id = models.BigAutoField(primary_key=True)
+    run = models.ForeignKey(SyncRun, on_delete=models.CASCADE, related_name="parts")
+    region = models.CharField(max_length=128, blank=True, default="")
+    kind = models.CharField(max_length=32)
+    state = models.CharField(max_length=12, default=RUNNING)
+    seen = models.PositiveIntegerField(default=0)
+    added = models.PositiveIntegerField(default=0)
+    changed = models.PositiveIntegerField(default=0)
+    unchanged = models.PositiveIntegerField(default=0)
+    gone = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    notes = models.JSONField(default=list)
+    problem = models.JSONField(null=True)
+    started_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.region} {self.kind}"
