@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 from collections.abc import Iterator
 
+from lab.processes import say
 from lab.settings import HOME
 
 
@@ -12,5 +13,9 @@ def only_one() -> Iterator[None]:
     """Wait until no other command holds the lab's lock, and hold it meanwhile."""
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another bin/lab to finish")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield

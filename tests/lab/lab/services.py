@@ -35,6 +35,9 @@ def start_api(service: Service) -> None:
 def start_workers(service: Service) -> None:
     """Start the processes of a service that have no API."""
     for worker in service.workers:
+        if worker.name == "nova-compute":
+            # It would look for its conductor once, and again only ten seconds later.
+            _wait_for_worker(service.workers[0])
         environment = service_environment()
         command: list[object] = [VENV / "bin" / worker.name]
         if worker.name == "octavia-health":
@@ -57,18 +60,20 @@ def wait_for_workers(services: Sequence[Service]) -> None:
     A message cast before that is lost, and the load balancer or server that it is about stays in
     its transitional state for good.
     """
+    for service in services:
+        for worker in service.workers:
+            _wait_for_worker(worker)
+
+
+def _wait_for_worker(worker: Worker) -> None:
+    if worker.queue is None:
+        return
     with kombu.Connection(broker_url("amqp")) as connection:
         connection.ensure_connection(max_retries=20)
-        for service in services:
-            for worker in service.workers:
-                if worker.queue:
-                    problem = f"{worker.name} does not consume from {worker.queue}"
-                    processes.wait_until(
-                        lambda worker=worker: _consumes(connection, worker),
-                        worker.name,
-                        problem,
-                        seconds=120,
-                    )
+        problem = f"{worker.name} does not consume from {worker.queue}"
+        processes.wait_until(
+            lambda: _consumes(connection, worker.queue), worker.name, problem, seconds=120
+        )
 
 
 def _answers(service: Service) -> bool:
@@ -82,10 +87,10 @@ def _answers(service: Service) -> bool:
         connection.close()
 
 
-def _consumes(connection: kombu.Connection, worker: Worker) -> bool:
+def _consumes(connection: kombu.Connection, queue: str | None) -> bool:
     channel = connection.channel()
     try:
-        return channel.queue_declare(worker.queue, passive=True).consumer_count > 0
+        return channel.queue_declare(queue, passive=True).consumer_count > 0
     except amqp.NotFound:
         return False
     finally:

@@ -110,7 +110,12 @@ def print_access() -> None:
             f"project {auth['project_name']}"
         )
     print("try          bin/lab openstack loadbalancer list")
-    print(f"or           export OS_CLIENT_CONFIG_FILE={CLOUDS_YAML} OS_CLOUD={DEFAULT_CLOUD}")
+    variables = {
+        "OS_CLIENT_CONFIG_FILE": CLOUDS_YAML,
+        "OS_CLOUD": DEFAULT_CLOUD,
+        "OS_REGION_NAME": REGIONS[0],
+    }
+    print("or           export", *(f"{name}={value}" for name, value in variables.items()))
 
 
 def _read() -> dict[str, str]:
