@@ -92,6 +92,8 @@ AUTH_USER_MODEL = "identity.User"
 LOGIN_URL = "/console/login/"
 LOGIN_REDIRECT_URL = "/console/"
 AUTHENTICATION_BACKENDS = ["identity.access.backend.ActorBackend"]
+# A log-in name is unique within its domain, not alone; our backend knows how to read `name@domain`.
+SILENCED_SYSTEM_CHECKS = ["auth.W004"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -125,12 +127,14 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["core.api.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["core.api.renderers.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.api.renderers.Negotiation",
     "DEFAULT_PAGINATION_CLASS": "core.api.pagination.LimitOffset",
     "DEFAULT_SCHEMA_CLASS": "core.api.schema.Schema",
     "EXCEPTION_HANDLER": "core.api.problems.exception_handler",
     "URL_FORMAT_OVERRIDE": None,
-    "DATETIME_FORMAT": "%Y-%m-%dT%H:%M:%S.%fZ",
+    # Datetimes stay datetimes until the renderer writes them, once, as ISO 8601 in UTC with `Z`.
+    "DATETIME_FORMAT": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 REST_KNOX = {

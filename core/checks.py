@@ -1,0 +1,1 @@
+"""System checks: what is not declared does not start."""

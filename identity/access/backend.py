@@ -1,0 +1,5 @@
+from django.contrib.auth.backends import BaseBackend
+
+
+class ActorBackend(BaseBackend):
+    pass

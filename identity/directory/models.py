@@ -1,0 +1,156 @@
+"""Domains, the projects in them, and the people: rows and constraints only. Written by `identity.directory.services`.
+
+A person logs in as `name` (domain `default`), as `name@domain`, or with the domain given apart: `User.objects.for_login`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.db import models
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
+
+from core.access import Owner
+from core.models import Base
+from identity.directory.choices import PREFERENCES
+
+DEFAULT_DOMAIN = "default"
+
+
+class DomainQuerySet(models.QuerySet["Domain"]):
+    def for_list(self) -> Self:
+        """With what a list shows: how many projects and users there are (by sub-queries: two joins would multiply)."""
+        return self.annotate(project_count=_count_in_domain(Project), user_count=_count_in_domain(User))
+
+
+def _count_in_domain(model: type[Project] | type[User]) -> Coalesce:
+    rows = model._base_manager.filter(domain=OuterRef("pk")).order_by().values("domain")
+    return Coalesce(Subquery(rows.annotate(n=Count("pk")).values("n")), 0)
+
+
+class Domain(Base):
+    """A tenant: it owns cloud accounts, projects and people."""
+
+    owner = Owner(domain="id")
+
+    name = models.CharField(max_length=64, unique=True)
+    description = models.CharField(max_length=255, blank=True, default="")
+    enabled = models.BooleanField(default=True)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
+
+    objects = DomainQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "domain"
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ProjectQuerySet(models.QuerySet["Project"]):
+    def for_list(self) -> Self:
+        """With what a list shows: the domain, and how many people have a role in the project."""
+        return self.select_related("domain").annotate(user_count=Count("role_assignments__user", distinct=True))
+
+
+class Project(Base):
+    """Owns what people make: balancers, addresses, pods."""
+
+    owner = Owner(project="id", domain="domain_id")
+
+    domain = models.ForeignKey(Domain, on_delete=models.PROTECT, related_name="projects")
+    name = models.CharField(max_length=64)
+    description = models.CharField(max_length=255, blank=True, default="")
+    enabled = models.BooleanField(default=True)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
+
+    objects = ProjectQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "project"
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["domain", "name"], name="project_name_once_per_domain")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class UserQuerySet(models.QuerySet["User"]):
+    def for_list(self) -> Self:
+        """With what a list shows: domain, default project, and in how many projects the person has a role."""
+        return self.select_related("domain", "default_project").annotate(
+            project_count=Count("role_assignments__project", distinct=True)
+        )
+
+    def for_login(self, login: str, domain: str = "") -> User | None:
+        """The person who logs in as `login`.
+
+        With `domain` (name), the name is taken as it stands. Without, it is looked for in domain `default` first, then
+        read as `name@domain`; so a name that holds an `@` still works.
+        """
+        people = self.select_related("domain")
+        if domain:
+            return people.filter(name=login, domain__name=domain).first()
+        wanted = Q(name=login, domain__name=DEFAULT_DOMAIN)
+        name, _, at = login.rpartition("@")
+        if name and at:
+            wanted |= Q(name=name, domain__name=at)
+        found = list(people.filter(wanted))
+        return next((u for u in found if u.name == login), next(iter(found), None))
+
+
+class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[misc]
+    def get_by_natural_key(self, username: str | None) -> User:
+        """Django's look-up by log-in name."""
+        user: User | None = self.for_login(username or "")
+        if user is None:
+            raise User.DoesNotExist
+        return user
+
+
+class User(AbstractBaseUser, Base):
+    """A person, or a machine that logs in like one. What they may do is said by role assignments, never by flags here."""
+
+    owner = Owner(domain="domain_id", user="id")
+
+    domain = models.ForeignKey(Domain, on_delete=models.PROTECT, related_name="users")
+    name = models.CharField(max_length=64)
+    display_name = models.CharField(max_length=128, blank=True, default="")
+    email = models.EmailField(blank=True, default="")
+    description = models.CharField(max_length=255, blank=True, default="")
+    enabled = models.BooleanField(default=True)
+    default_project = models.ForeignKey(Project, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    preferences = models.JSONField(default=dict, blank=True)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
+
+    USERNAME_FIELD = "name"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: list[str] = []
+
+    objects = UserManager()
+
+    class Meta:
+        verbose_name = "user"
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["domain", "name"], name="user_name_once_per_domain")]
+
+    def __str__(self) -> str:
+        return self.display_name or self.name
+
+    @property
+    def is_active(self) -> bool:  # type: ignore[override]
+        return self.enabled
+
+    def get_full_name(self) -> str:
+        """What the console calls the person."""
+        return self.display_name or self.name
+
+    def get_short_name(self) -> str:
+        return self.name
+
+    def preference(self, name: str) -> Any:
+        """One of the person's preferences, or the product's default (`identity.directory.choices.PREFERENCES`)."""
+        return self.preferences.get(name, PREFERENCES[name].default)
