@@ -159,6 +159,32 @@ def visible_to(queryset: QuerySet[M], actor: Actor, right: str) -> QuerySet[M]:
     return queryset.none() if q is None else queryset.filter(q)
 
 
+def ensure(actor: Actor, right: str, obj: Model) -> None:
+    """Prove that `right` reaches this very row, as services do before they write.
+
+    Raises `ForbiddenError` when nobody granted the right, `ResourceNotFoundError` when the row lies outside its reach.
+    """
+    decision = actor.require(right)
+    if decision.reach is Reach.SYSTEM:
+        return
+    owner: Owner | None = getattr(type(obj), "owner", None)
+    path, mine = {
+        Reach.DOMAIN: (owner.domain if owner else "", actor.domain_id),
+        Reach.PROJECT: (owner.project if owner else "", actor.project_id),
+        Reach.OWN: (owner.user if owner else "", actor.user_id),
+    }[decision.reach]
+    if not path or mine is None or owner_id(obj, path) != mine:
+        raise not_found(type(obj), {"id": obj.pk})
+
+
+def owner_id(obj: Model, path: str) -> uuid.UUID | None:
+    """The id at the end of an owner path, read from the row's loaded relations."""
+    value: Any = obj
+    for part in path.split("__") if path else []:
+        value = getattr(value, part, None)
+    return value if path and isinstance(value, uuid.UUID) else None
+
+
 def get_visible(queryset: QuerySet[M], actor: Actor, right: str, **where: Any) -> M:
     """The one visible row, or `ResourceNotFoundError`: the same answer for foreign, absent and malformed ids."""
     try:

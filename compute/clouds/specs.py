@@ -114,7 +114,8 @@ class State:
 class TreeState:
     """A whole balancer as the cloud says it is, read in as few calls as the cloud allows.
 
-    `policies` and `monitors` are empty unless asked for: plans never touch them, pictures show them.
+    `policies` and `monitors` are empty unless asked for: plans never touch them, pictures show them. `floating_ips` is filled by
+    whoever reads the tree together with its addresses; the balancer port leaves it empty.
     """
 
     balancer: State
@@ -123,7 +124,7 @@ class TreeState:
     members: Mapping[str, tuple[State, ...]] = field(default_factory=dict)  # by pool id
     policies: tuple[State, ...] = ()
     monitors: tuple[State, ...] = ()
-    floating_ip: State | None = None
+    floating_ips: tuple[State, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,8 @@ from typing import Any
 
 from django.db import models
 
-from core.access import Actor
+from core.access import Actor, owner_id
 from core.audit.models import AuditEvent
-
-
-def _owner_id(obj: models.Model, path: str) -> uuid.UUID | None:
-    value: Any = obj
-    for part in path.split("__") if path else []:
-        value = getattr(value, part, None)
-    return value if path and isinstance(value, uuid.UUID) else None
 
 
 def entry(
@@ -40,8 +33,8 @@ def entry(
         kind=obj._meta.model_name or "",
         object_id=obj.pk,
         object_name=str(getattr(obj, "name", "") or obj)[:255],
-        project_id=_owner_id(obj, owner.project) if owner else None,
-        domain_id=_owner_id(obj, owner.domain) if owner else None,
+        project_id=owner_id(obj, owner.project) if owner else None,
+        domain_id=owner_id(obj, owner.domain) if owner else None,
         before=dict(before or {}),
         after=dict(after or {}),
         note=note,

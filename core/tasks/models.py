@@ -59,7 +59,7 @@ class Task(models.Model):
     problem = models.JSONField(null=True)
     memory = models.JSONField(default=dict)  # what the job keeps between two runs
     cancel_requested_at = models.DateTimeField(null=True)
-    reverted_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
 
     due_at = models.DateTimeField()
     rung_at = models.DateTimeField(null=True)

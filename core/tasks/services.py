@@ -144,18 +144,15 @@ def what_happened(task: Task) -> str:
 
 def retry(task: Task, *, actor: Actor) -> Task:
     """Run an unsuccessful task again with the same change set. Raises `InvalidStatusError` for one that is open or done."""
-    if task.state not in (FAILED, CANCELLED, LOST):
-        raise InvalidStatusError(f"Only a task that failed, was cancelled or was lost can be run again; this one is {task.state}.")
     with transaction.atomic():
-        if not Task.objects.filter(pk=task.pk, state=task.state, reverted_at=None).update(reverted_at=Now()):
-            raise InvalidStatusError("This task was already run again or reverted.")
+        settle(task)
         again = Task.objects.get(pk=task.pk)
         again.pk, again.id = None, new_id()
         again._state.adding = True
         job = registry.get(task.kind)
         again.state, again.note, again.progress, again.problem = QUEUED, "", 0, None
         again.memory, again.approved, again.plan_digest = {}, None, ""
-        again.cancel_requested_at = again.started_at = again.ended_at = again.reverted_at = None
+        again.cancel_requested_at = again.started_at = again.ended_at = again.settled_at = None
         again.lease_token, again.lease_until, again.losses, again.runs = "", None, 0, 0
         again.actor_id, again.actor_name, again.request_id = actor.user_id, actor.name, actor.request_id
         again.due_at, again.rung_at, again.deadline = Now(), Now(), Now() + job.limit
@@ -166,6 +163,14 @@ def retry(task: Task, *, actor: Actor) -> Task:
             job.ended(again)
         transaction.on_commit(lambda: doorbell.ring(again.pk, again.queue), robust=True)
     return again
+
+
+def settle(task: Task) -> None:
+    """Mark an unsuccessful task as dealt with (run again or taken back), once. Raises `InvalidStatusError` when it is open, done or dealt with."""
+    if task.state not in (FAILED, CANCELLED, LOST):
+        raise InvalidStatusError(f"Only a task that failed, was cancelled or was lost can be run again or taken back; this one is {task.state}.")
+    if not Task.objects.filter(pk=task.pk, state=task.state, settled_at=None).update(settled_at=Now()):
+        raise InvalidStatusError("This task was already run again or taken back.")
 
 
 def event(task_id: uuid.UUID, text: str, *, level: str = "info", **values: Any) -> None:

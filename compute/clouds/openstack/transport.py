@@ -1,0 +1,179 @@
+"""The HTTP edge of the driver: every byte to and from a cloud passes here, logins too.
+
+It tells the watch of each call, sends reads again where that is harmless and writes never, keeps to the time-out, checks the
+address that a connection really reaches, and turns silence into `Unreachable`. It knows no service and no token.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.certs import where as certifi_bundle
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util import Timeout
+
+from compute.clouds import calls, outbound
+from compute.clouds.calls import Call
+from compute.clouds.errors import Refused
+from compute.clouds.openstack import errors
+from core.errors import InputParameterError
+
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+RETRY_STATUSES = frozenset({429, 502, 503, 504})
+PAUSES = (0.3, 0.8)  # seconds before the second and the third try of a read
+CONNECT_TIMEOUT = 10.0
+LONGEST_TIMEOUT = 50.0  # seconds; a task's lease is 60
+POOL_SIZE = 16
+
+_sleep = time.sleep
+
+
+class WatchedSession(requests.Session):
+    """A requests session that reports to the watch. `timeout`: seconds for one call, all its tries together."""
+
+    def __init__(self, *, context: ssl.SSLContext, timeout: float, secrets: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._limit = min(timeout, LONGEST_TIMEOUT)
+        self._secrets = secrets
+        # No proxy, netrc or CA file from the environment: what a connection uses stands in the account and nowhere else.
+        self.trust_env = False
+        adapter = GuardedAdapter(context)
+        self.mount("https://", adapter)
+        self.mount("http://", adapter)
+
+    def request(  # type: ignore[override]
+        self, method: str, url: str, *, service: str = "identity", region: str = "", **kwargs: Any
+    ) -> requests.Response:
+        """Send one call; a read that meets a passing failure is sent again while the time-out lasts.
+
+        Raises `Unreachable` when there is no answer, and whatever the watch raises: then nothing was sent.
+        """
+        place = errors.Place(service, region, secrets=self._secrets)
+        end = time.monotonic() + self._limit
+        for pause in PAUSES if method in READS else ():
+            try:
+                response = self._send(method, url, service, end, kwargs)
+            except requests.exceptions.ReadTimeout as error:
+                raise errors.from_failure(error, url, place) from None
+            except requests.exceptions.ConnectionError as error:
+                if not self._try_again(pause, end, error):
+                    raise errors.from_failure(error, url, place) from None
+            else:
+                if response.status_code not in RETRY_STATUSES or not self._try_again(pause, end):
+                    return response
+        try:
+            return self._send(method, url, service, end, kwargs)
+        except requests.RequestException as error:
+            raise errors.from_failure(error, url, place) from None
+        except InputParameterError as denied:
+            raise Refused(denied.detail, field="auth_url" if service == "identity" else "", hint=denied.hint) from None
+
+    def _try_again(self, pause: float, end: float, error: Exception | None = None) -> bool:
+        if isinstance(error, requests.exceptions.SSLError) or time.monotonic() + pause >= end:
+            return False
+        _sleep(pause)
+        return True
+
+    def _send(self, method: str, url: str, service: str, end: float, kwargs: Mapping[str, Any]) -> requests.Response:
+        call = Call(service, method, urlsplit(url).path)
+        left = max(end - time.monotonic(), 0.1)
+        timeout = Timeout(connect=min(CONNECT_TIMEOUT, left), total=left)
+        calls.before(call)
+        started = time.monotonic()
+        try:
+            response = super().request(method, url, **{**kwargs, "timeout": timeout})
+        except BaseException as error:
+            calls.after(replace(call, ms=_ms(started), error=type(error).__name__))
+            raise
+        calls.after(
+            replace(call, ms=_ms(started), status=response.status_code, request_id=errors.request_id(response)),
+        )
+        return response
+
+
+class GuardedAdapter(HTTPAdapter):
+    """Connections with one TLS context, which reach only addresses that the outbound policy allows."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        super().__init__(pool_maxsize=POOL_SIZE, max_retries=0)
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, **kwargs, ssl_context=self._context)
+        self.poolmanager.pool_classes_by_scheme = {"http": _GuardedPool, "https": _GuardedTlsPool}
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Leave trust to the TLS context: requests would add its own authorities to those of the account."""
+        conn.cert_reqs = self._context.verify_mode
+        conn.ca_certs = conn.ca_cert_dir = None
+
+
+class _Guarded(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        for address in _resolved(self.host):
+            outbound.check_address(address, host=self.host)
+        connection = super()._new_conn()
+        try:
+            # The name may have been given another address since: what counts is where the connection ends.
+            outbound.check_address(connection.getpeername()[0], host=self.host)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+class _GuardedTls(_Guarded, HTTPSConnection):
+    pass
+
+
+class _GuardedPool(HTTPConnectionPool):
+    ConnectionCls = _Guarded
+
+
+class _GuardedTlsPool(HTTPSConnectionPool):
+    ConnectionCls = _GuardedTls
+
+
+def tls_context(ca_bundle: str, *, verify: bool) -> ssl.SSLContext:
+    """The TLS context of an account: its own CA bundle (PEM text) alone, or else the machine's and certifi's authorities.
+
+    Raises `Refused` on "ca_bundle" for text that holds no certificate.
+    """
+    if not verify:
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    if not ca_bundle.strip():
+        context = ssl.create_default_context()
+        context.load_verify_locations(certifi_bundle())
+        return context
+    try:
+        return ssl.create_default_context(cadata=ca_bundle)
+    except (ssl.SSLError, ValueError) as error:
+        raise Refused(
+            "The CA bundle holds no certificate in PEM form.",
+            field="ca_bundle",
+            hint="It is text that starts with -----BEGIN CERTIFICATE-----.",
+            cause=str(error),
+        ) from None
+
+
+def _resolved(host: str) -> set[str]:
+    try:
+        return outbound.resolve(host)
+    except (OSError, UnicodeError):
+        return set()  # the connection itself reports the unknown name
+
+
+def _ms(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

@@ -1,0 +1,380 @@
+"""The plan of a balancer's tree: the steps between what people want and what the cloud says. Pure: no rows, no calls.
+
+A plan touches only fields that we model and that are pending, deletes only what carries our tombstone, and leaves objects
+and fields that it does not know as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from compute.clouds.specs import CHANGEABLE, State, TreeState
+from core.engine.merge import Standing, merge
+from core.engine.plan import Impact, Plan, Step, words
+
+CREATE, DELETE = "create", "delete"
+KIND_WORDS = {
+    "loadbalancer": "load balancer", "listener": "listener", "pool": "pool", "member": "member", "floatingip": "floating IP",
+}  # fmt: skip
+FIELD_WORDS = {
+    "enabled": "switched on", "connection_limit": "connection limit", "default_pool": "default pool",
+    "timeout_client_data": "client time-out", "timeout_member_connect": "connect time-out to members",
+    "timeout_member_data": "member time-out", "session_persistence": "session persistence", "algorithm": "algorithm",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One cloud object as people want it, with what the cloud accepted last.
+
+    `row`: the id of our row; `label`: what it is called in sentences and digests, so never an id. `desired` and `applied`:
+    changeable fields; a listener's `default_pool` is the *row* of a pool, "" for none. `fixed`: fields of its creation.
+    `may`: what this task may send of it: field names, "create", "delete"; None means everything. `parent`: the row of the
+    pool that a member is in. `tag`: our marker at the cloud.
+    """
+
+    kind: str
+    row: str
+    label: str
+    desired: Mapping[str, Any] = field(default_factory=dict)
+    applied: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    external_id: str = ""
+    tombstone: bool = False
+    may: frozenset[str] | None = None
+    parent: str = ""
+    tag: str = ""
+
+    def allows(self, word: str) -> bool:
+        return self.may is None or word in self.may
+
+
+@dataclass(frozen=True)
+class WantedTree:
+    """A whole balancer as people want it."""
+
+    balancer: Wanted
+    listeners: tuple[Wanted, ...] = ()
+    pools: tuple[Wanted, ...] = ()
+    members: tuple[Wanted, ...] = ()
+    floating_ips: tuple[Wanted, ...] = ()
+
+    def all(self) -> tuple[Wanted, ...]:
+        return (self.balancer, *self.listeners, *self.pools, *self.members, *self.floating_ips)
+
+    def by_row(self) -> dict[str, Wanted]:
+        return {w.row: w for w in self.all()}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The cloud's objects of a tree under our rows: what was found, and what of it was not known by id before."""
+
+    states: Mapping[str, State] = field(default_factory=dict)
+    adopted: frozenset[str] = frozenset()
+
+
+def recognise(wanted: WantedTree, observed: TreeState | None) -> Sight:
+    """Find our rows among the cloud's objects: by external id, else by our marker, else by what is unique by nature.
+
+    What is found without a known id was created by a call whose answer was lost: it is adopted, never made twice. By nature
+    (address and port in a pool of ours) only members are found; a foreign listener on the same port stays foreign.
+    """
+    if observed is None:
+        return Sight()
+    states: dict[str, State] = {wanted.balancer.row: observed.balancer}
+    adopted: set[str] = set()
+
+    def look(items: Iterable[Wanted], found: Iterable[State], *, natural: bool = False) -> None:
+        found = list(found)
+        by_id = {s.external_id: s for s in found}
+        by_tag = {tag: s for s in found for tag in s.tags}
+        by_nature = {_nature(s.fields): s for s in found} if natural else {}
+        for item in items:
+            if item.external_id:
+                state = by_id.get(item.external_id)
+            else:
+                state = by_tag.get(item.tag) or (by_nature.get(_nature(item.fixed)) if natural else None)
+            if state is not None:
+                states[item.row] = state
+                if not item.external_id:
+                    adopted.add(item.row)
+
+    look(wanted.listeners, observed.listeners)
+    look(wanted.pools, observed.pools)
+    for pool in wanted.pools:
+        state = states.get(pool.row)
+        if state is not None:
+            mine = [m for m in wanted.members if m.parent == pool.row]
+            look(mine, observed.members.get(state.external_id, ()), natural=True)
+    look(wanted.floating_ips, observed.floating_ips)
+    return Sight(states, frozenset(adopted))
+
+
+def _nature(fields: Mapping[str, Any]) -> tuple[Any, Any]:
+    return (fields.get("address"), fields.get("port"))
+
+
+def plan(wanted: WantedTree, observed: TreeState | None) -> Plan:
+    """The steps, in order, that this task may and must do. `observed` None: there is no such balancer at the cloud."""
+    sight = recognise(wanted, observed)
+    root = wanted.balancer
+    if root.tombstone:
+        return _delete_root(wanted, observed) if root.allows(DELETE) else Plan()
+    if observed is None and root.external_id:
+        return Plan(warnings=(f"Load balancer {root.label} is missing at the cloud.",))
+    making = _to_create(wanted, sight)
+    maker = _Maker(wanted, sight, making)
+    steps: list[Step] = []
+    if root.row in making:
+        steps.append(maker.create(root))
+    steps += [maker.delete(w) for w in wanted.listeners if maker.deletes(w)]
+    for pool in wanted.pools:
+        members = [m for m in wanted.members if m.parent == pool.row]
+        if pool.row in making:
+            steps.append(maker.create(pool))
+        steps += [maker.create(m) for m in members if m.row in making]
+        steps += maker.updates([pool, *members])
+    for listener in wanted.listeners:
+        if listener.row in making:
+            steps.append(maker.create(listener))
+    steps += maker.updates(wanted.listeners)
+    gone_pools = {w.row for w in wanted.pools if maker.deletes(w)}
+    steps += [maker.delete(w) for w in wanted.members if maker.deletes(w) and w.parent not in gone_pools]
+    steps += [maker.delete(w) for w in wanted.pools if w.row in gone_pools]
+    steps += maker.updates([root])
+    steps += maker.bindings()
+    return Plan(tuple(steps), maker.warnings())
+
+
+def _to_create(wanted: WantedTree, sight: Sight) -> frozenset[str]:
+    """Rows to create: those the task may create, and what they hang on."""
+
+    def absent(item: Wanted) -> bool:
+        return item.row not in sight.states and not item.external_id and not item.tombstone
+
+    rows = {w.row: w for w in wanted.all() if absent(w) and w.kind != "floatingip"}
+    making = {row for row, w in rows.items() if w.allows(CREATE)}
+    changed = True
+    while changed:
+        needs: set[str] = set()
+        for row in making:
+            needs.update(n for n in (rows[row].parent, str(rows[row].desired.get("default_pool", ""))) if n in rows)
+        changed = not needs <= making
+        making |= needs
+    binds = any(_binds(w) for w in wanted.floating_ips)
+    if (making or binds) and wanted.balancer.row in rows:
+        making.add(wanted.balancer.row)
+    return frozenset(making)
+
+
+def _binds(item: Wanted) -> bool:
+    return item.allows("port_id") and bool(item.desired.get("port_id"))
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes single steps; knows the whole tree for labels and needs."""
+
+    wanted: WantedTree
+    sight: Sight
+    making: frozenset[str]
+
+    def _label(self, row: str) -> str:
+        found = self.wanted.by_row().get(row)
+        return found.label if found else ""
+
+    def _words(self, item: Wanted, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields as people and digests see them: a default pool by its label."""
+        return {k: (self._label(v) if k == "default_pool" else v) for k, v in values.items()}
+
+    def deletes(self, item: Wanted) -> bool:
+        return item.tombstone and item.allows(DELETE) and item.row in self.sight.states
+
+    def create(self, item: Wanted) -> Step:
+        after = self._words(item, {**item.fixed, **item.desired})
+        needs = [item.parent, str(item.desired.get("default_pool", "")), self.wanted.balancer.row]
+        return Step(
+            verb="create",
+            kind=item.kind,
+            target=item.label,
+            sentence=_create_sentence(item, after),
+            after={k: v for k, v in after.items() if v not in ("", None, {}, [])},
+            row=item.row,
+            needs=tuple(n for n in needs if n in self.making and n != item.row),
+        )
+
+    def delete(self, item: Wanted) -> Step:
+        impact = Impact(True, True, _delete_impact(item))
+        return Step(
+            verb="delete",
+            kind=item.kind,
+            target=item.label,
+            sentence=f"Delete {KIND_WORDS[item.kind]} {item.label}.",
+            before=self._words(item, item.applied),
+            impact=impact,
+            row=item.row,
+        )
+
+    def updates(self, items: Iterable[Wanted]) -> list[Step]:
+        return [step for item in items if (step := self._update(item)) is not None]
+
+    def _update(self, item: Wanted) -> Step | None:
+        state = self.sight.states.get(item.row)
+        if state is None or item.tombstone:
+            return None
+        observed = observed_fields(item, state, self.wanted, self.sight)
+        applied = item.applied if item.row not in self.sight.adopted else observed
+        names = tuple(n for n in fields_of(item.kind) if item.allows(n))
+        result = merge(item.desired, applied, observed, names)
+        if not result.to_send:
+            return None
+        after = {n: item.desired[n] for n in result.to_send}
+        before = {n: observed.get(n) for n in result.to_send}
+        overwritten = {n: observed.get(n) for n in result.fields(Standing.CONFLICT)}
+        pool = str(after.get("default_pool", ""))
+        return Step(
+            verb="update",
+            kind=item.kind,
+            target=item.label,
+            sentence=_update_sentence(item, self._words(item, before), self._words(item, after)),
+            before=self._words(item, before),
+            after=self._words(item, after),
+            impact=_update_impact(item, after),
+            row=item.row,
+            needs=(pool,) if pool in self.making else (),
+            overwrites=self._words(item, overwritten),
+        )
+
+    def bindings(self) -> list[Step]:
+        """Releases before binds, so that one address can take the place of another."""
+        steps: list[Step] = []
+        for item in self.wanted.floating_ips:
+            state = self.sight.states.get(item.row)
+            observed = state.fields.get("port_id", "") if state else item.applied.get("port_id", "")
+            if not item.allows("port_id") or observed == item.desired.get("port_id"):
+                continue
+            if item.desired.get("port_id"):
+                steps.append(
+                    Step(
+                        "bind", "floatingip", item.label,
+                        f"Put floating IP {item.label} on the address of load balancer {self.wanted.balancer.label}.",
+                        before={"bound": bool(observed)}, after={"bound": True}, row=item.row,
+                        needs=(self.wanted.balancer.row,) if self.wanted.balancer.row in self.making else (),
+                        overwrites={"port_id": observed} if observed and observed != item.applied.get("port_id") else {},
+                    )  # fmt: skip
+                )
+            elif observed:
+                steps.insert(
+                    0,
+                    Step(
+                        "release", "floatingip", item.label,
+                        f"Take floating IP {item.label} off load balancer {self.wanted.balancer.label}; the address is kept.",
+                        before={"bound": True}, after={"bound": False}, row=item.row,
+                        impact=Impact(True, False, f"Clients that use {item.label} lose their way in."),
+                    ),  # fmt: skip
+                )
+        return steps
+
+    def warnings(self) -> tuple[str, ...]:
+        drifted = []
+        for item in self.wanted.all():
+            state = self.sight.states.get(item.row)
+            if state is None or item.kind == "floatingip" or item.row in self.sight.adopted:
+                continue
+            result = merge(item.desired, item.applied, observed_fields(item, state, self.wanted, self.sight), fields_of(item.kind))
+            drifted += [f"{_field(n)} of {KIND_WORDS[item.kind]} {item.label}" for n in result.drifted]
+        if not drifted:
+            return ()
+        return (f"Changed outside since it was last read, and left as it is: {words(drifted[:5])}.",)
+
+
+def fields_of(kind: str) -> tuple[str, ...]:
+    """The fields a plan compares: the changeable ones, with a listener's pool by row instead of by id."""
+    return tuple("default_pool" if n == "default_pool_id" else n for n in CHANGEABLE[kind])
+
+
+def observed_fields(item: Wanted, state: State, wanted: WantedTree, sight: Sight) -> dict[str, Any]:
+    """The cloud's values under the names of `fields_of`; a pool that is none of ours is `id:<external id>`."""
+    values = dict(state.fields)
+    if item.kind == "listener":
+        pool_id = values.pop("default_pool_id", "") or ""
+        rows = {sight.states[p.row].external_id: p.row for p in wanted.pools if p.row in sight.states}
+        values["default_pool"] = rows.get(pool_id, f"id:{pool_id}") if pool_id else ""
+    return values
+
+
+def _delete_root(wanted: WantedTree, observed: TreeState | None) -> Plan:
+    root = wanted.balancer
+    if observed is None:
+        return Plan()
+    parts = [(len(observed.listeners), "listener"), (len(observed.pools), "pool")]
+    parts.append((sum(len(m) for m in observed.members.values()), "member"))
+    counted = words([f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n])
+    address = observed.balancer.fields.get("address", "")
+    step = Step(
+        "delete", "loadbalancer", root.label,
+        f"Delete load balancer {root.label}{f' with its {counted}' if counted else ''}.",
+        before={"address": address, "children": counted},
+        impact=Impact(True, True, f"Everything that reaches {address or root.label} is cut off, and the address may go to others."),
+        row=root.row,
+    )  # fmt: skip
+    return Plan((step,), tuple(f"Floating IP {w.label} is kept and becomes free." for w in wanted.floating_ips))
+
+
+def _field(name: str) -> str:
+    return FIELD_WORDS.get(name, name.replace("_", " "))
+
+
+def _value(value: Any) -> str:
+    if value in (None, "", {}, []):
+        return "nothing"
+    if value is True:
+        return "yes"
+    if value is False:
+        return "no"
+    if isinstance(value, Mapping):
+        return words([f"{k} {v}" for k, v in value.items()])
+    return str(value)
+
+
+def _create_sentence(item: Wanted, after: Mapping[str, Any]) -> str:
+    if item.kind == "loadbalancer":
+        at = f"with address {after['address']}" if after.get("address") else "with an address chosen by the cloud"
+        return f"Create load balancer {item.label} {at}."
+    if item.kind == "listener" and after.get("default_pool"):
+        return f"Create listener {item.label} that sends to pool {after['default_pool']}."
+    if item.kind == "pool":
+        return f"Create pool {item.label} ({after.get('protocol')}, {str(after.get('algorithm', '')).lower().replace('_', ' ')})."
+    if item.kind == "member":
+        return f"Add member {item.label} with weight {after.get('weight')}."
+    return f"Create {KIND_WORDS[item.kind]} {item.label}."
+
+
+def _update_sentence(item: Wanted, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    parts = [f"{_field(n)} from {_value(before.get(n))} to {_value(v)}" for n, v in after.items()]
+    return f"Change {KIND_WORDS[item.kind]} {item.label}: {words(parts)}."
+
+
+def _update_impact(item: Wanted, after: Mapping[str, Any]) -> Impact:
+    if after.get("enabled") is False:
+        return Impact(True, False, f"{item.label} stops taking traffic.")
+    if "default_pool" in after and item.kind == "listener":
+        return Impact(True, False, "Open connections to the old pool may be cut.")
+    if item.kind == "pool" and ("algorithm" in after or "session_persistence" in after):
+        return Impact(False, False, "Clients may be sent to other members than before.")
+    if item.kind == "member" and after.get("weight") == 0:
+        return Impact(False, False, f"{item.label} gets no new connections; open ones go on.")
+    return Impact()
+
+
+def _delete_impact(item: Wanted) -> str:
+    if item.kind == "listener":
+        return f"Clients of {item.label} are cut off."
+    if item.kind == "member":
+        return f"Connections to {item.label} are cut; the other members take over."
+    return f"Whatever still uses {item.label} is cut off."
+
+

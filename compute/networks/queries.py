@@ -1,0 +1,37 @@
+"""Questions about networks that other families ask: which addresses are used, where an address belongs. Read only."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from compute.networks.models import Network
+
+if TYPE_CHECKING:
+    from compute.loadbalancers.models import LoadBalancer
+
+
+def addresses_in_use(network: Network) -> list[str]:
+    """Addresses of the network that balancers of ours hold. The cloud has the last word when one is asked for."""
+    held = network.loadbalancers.filter(deleted_at=None).exclude(address="")
+    return list(held.values_list("address", flat=True))
+
+
+def pool_size(network: Network) -> int:
+    """How many addresses the network's pools hold; 0 when the cloud has not told us its pools."""
+    return sum(int(ipaddress.ip_address(p["end"])) - int(ipaddress.ip_address(p["start"])) + 1 for p in network.pools)
+
+
+def network_for_address(lb: LoadBalancer, address: str) -> Network | None:
+    """The network of the balancer's account and region in which a member's address lies (DEF-15).
+
+    The balancer's own network first; an address in no network, or in several others, is left to the cloud (None).
+    """
+    value = ipaddress.ip_address(address)
+    if lb.network is not None and value in ipaddress.ip_network(lb.network.cidr, strict=False):
+        return lb.network
+    others = Network.objects.filter(
+        deleted_at=None, manager_id=lb.manager_id, region_id=lb.region_id, project_id=lb.project_id, ip_version=value.version
+    )
+    found = [n for n in others.only("id", "cidr", "external_id") if value in ipaddress.ip_network(n.cidr, strict=False)]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,119 @@
+"""What a service call changed, collected while it writes: versions, audit rows and the change set of the task that follows.
+
+`Changes` is used inside one `writing()` block. It bumps versions and writes audit rows; it never talks to a cloud.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import models
+from django.db.models.functions import Now
+
+from core.access import Actor
+from core.audit.models import AuditEvent
+from core.audit.services import entry, record_many
+from core.engine.merge import same
+from core.errors import PreconditionFailedError
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON keeps it: rows and UUIDs by their id."""
+    if isinstance(value, models.Model):
+        return str(value.pk)
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    return value
+
+
+class Changes:
+    """Collects the changes of one service call."""
+
+    def __init__(self, actor: Actor) -> None:
+        self.actor = actor
+        self.change_set: list[dict[str, Any]] = []
+        self._audit: list[AuditEvent] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.change_set)
+
+    def _note(self, verb: str, row: Any, versions: list[int], fields: Mapping[str, list[Any]]) -> None:
+        self.change_set.append(
+            {"kind": row._meta.model_name, "id": str(row.pk), "verb": verb, "version": versions, "fields": dict(fields)}
+        )
+        self._audit.append(
+            entry(
+                self.actor,
+                verb,
+                row,
+                before={k: v[0] for k, v in fields.items() if verb != "create"},
+                after={k: v[1] for k, v in fields.items()},
+            )
+        )
+
+    def created(self, row: Any, *names: str) -> None:
+        """A row was inserted; `names` are the columns worth telling in the audit trail."""
+        self._note("create", row, [0, getattr(row, "version", 1)], {n: [None, plain(getattr(row, n))] for n in names})
+
+    def update(self, row: Any, values: Mapping[str, Any]) -> bool:
+        """Set and save the columns that really change; bump the version. False when nothing does (an empty PATCH)."""
+        fields: dict[str, list[Any]] = {}
+        for name, value in values.items():
+            before = getattr(row, name)
+            if before is value or (type(before) is type(value) and same(before, value)) or before == value:
+                continue
+            fields[name] = [plain(before), plain(value)]
+            setattr(row, name, value)
+        if not fields:
+            return False
+        old = row.version
+        row.version = old + 1
+        row.save(update_fields=[*fields, "version", "updated_at"])
+        self._note("update", row, [old, row.version], fields)
+        return True
+
+    def deleted(self, row: Any) -> None:
+        """Set the tombstone; the row is gone once the cloud agrees."""
+        if row.delete_requested_at is not None:
+            return
+        values: dict[str, Any] = {"delete_requested_at": Now()}
+        versions = [0, 0]
+        if hasattr(row, "version"):
+            versions = [row.version, row.version + 1]
+            row.version += 1
+            values["version"] = row.version
+        type(row).objects.filter(pk=row.pk).update(**values)
+        row.refresh_from_db(fields=["delete_requested_at"])
+        self._note("delete", row, versions, {})
+
+    def restored(self, row: Any) -> None:
+        """A tombstone was taken back."""
+        self._note("restore", row, [getattr(row, "version", 0)] * 2, {})
+
+    def write_audit(self, *, task_id: uuid.UUID | None = None) -> None:
+        """Write the audit rows, at the end of the transaction, with the task that carries the changes."""
+        for row in self._audit:
+            row.task_id = task_id
+        record_many(self._audit)
+        self._audit = []
+
+
+def check_version(row: Any, expected: int | None) -> None:
+    """Refuse a change that was made on an older version (`If-Match`).
+
+    Raises `PreconditionFailedError` that names the fields that changed since and who changed them.
+    """
+    if expected is None or row.version == expected:
+        return
+    since = AuditEvent.objects.filter(kind=row._meta.model_name, object_id=row.pk).order_by("-id")
+    missed = list(since[: max(1, min(20, row.version - expected))])
+    fields = sorted({name for event in missed for name in event.after})
+    people = sorted({event.actor_name for event in missed})
+    what = f"{', '.join(fields) or 'it'} changed" + (f", by {', '.join(people)}" if people else "")
+    raise PreconditionFailedError(
+        f"{row} is at version {row.version}, you read version {expected}: {what}.",
+        hint="Read it again and repeat your change on the new version.",
+        extra={"version": row.version, "changed_fields": fields, "changed_by": people},
+    )
