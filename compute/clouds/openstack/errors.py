@@ -10,6 +10,7 @@ import re
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import requests
@@ -54,7 +55,12 @@ TABLE: tuple[Row, ...] = (
         "{place} has no quota left for this.",
         "Ask for a larger quota at the cloud, or delete what is no longer needed.",
     ),
-    Row(frozenset({409}), r"immutable|invalid state PENDING", Busy, "{place} is still busy with an earlier change of this object."),
+    Row(
+        frozenset({409}),
+        r"immutable|invalid state PENDING",
+        Busy,
+        "{place} is still busy with an earlier change of this object.",
+    ),
     Row(frozenset({429}), "", Busy, "{place} asks for fewer calls in a shorter time."),
     # A path that the service does not know is answered 404 too: that says nothing about the object.
     Row(frozenset({404}), r"^HTTPNotFound", Unreachable, "{place} does not know this part of its API."),
@@ -125,7 +131,7 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
     """The error for a call that got no answer at all."""
     target = endpoint(url)
     low = _innermost(error)
-    cause = clean(str(low), place.secrets)
+    cause = clean(str(low) or type(low).__name__, place.secrets)
     if isinstance(error, requests.exceptions.SSLError):
         return Unreachable(
             f"{place} at {target} could not be reached: its TLS certificate was not accepted.",
@@ -170,7 +176,8 @@ def login_error(error: CloudError, auth_url: str, *, kind: str, user: str, domai
         return Unreachable(
             f"What answers at {auth_url} is not a Keystone v3 identity service.",
             field="auth_url",
-            hint=error.hint or "Give the identity address, as in OS_AUTH_URL, for example https://cloud.example.org:5000/v3.",
+            hint=error.hint
+            or "Give the identity address, as in OS_AUTH_URL, for example https://cloud.example.org:5000/v3.",
             **_kept(error),
         )
     if isinstance(error, Unreachable) and error.http_status == 0 and not error.field:
@@ -244,5 +251,5 @@ def _innermost(error: BaseException) -> BaseException:
         error = inner
 
 
-def _kept(error: CloudError) -> dict[str, object]:
+def _kept(error: CloudError) -> dict[str, Any]:
     return {"cause": error.cause, "cloud_request_id": error.cloud_request_id, "http_status": error.http_status}

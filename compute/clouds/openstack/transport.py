@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+import certifi
 import requests
 from requests.adapters import HTTPAdapter
-from requests.certs import where as certifi_bundle
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util import Timeout
@@ -59,29 +59,18 @@ class WatchedSession(requests.Session):
         """
         place = errors.Place(service, region, secrets=self._secrets)
         end = time.monotonic() + self._limit
-        for pause in PAUSES if method in READS else ():
+        for pause in (*PAUSES, None) if method in READS else (None,):
+            last = pause is None or time.monotonic() + pause >= end
             try:
                 response = self._send(method, url, service, end, kwargs)
-            except requests.exceptions.ReadTimeout as error:
-                raise errors.from_failure(error, url, place) from None
-            except requests.exceptions.ConnectionError as error:
-                if not self._try_again(pause, end, error):
+            except requests.RequestException as error:
+                if last or not _passing(error):
                     raise errors.from_failure(error, url, place) from None
             else:
-                if response.status_code not in RETRY_STATUSES or not self._try_again(pause, end):
+                if last or response.status_code not in RETRY_STATUSES:
                     return response
-        try:
-            return self._send(method, url, service, end, kwargs)
-        except requests.RequestException as error:
-            raise errors.from_failure(error, url, place) from None
-        except InputParameterError as denied:
-            raise Refused(denied.detail, field="auth_url" if service == "identity" else "", hint=denied.hint) from None
-
-    def _try_again(self, pause: float, end: float, error: Exception | None = None) -> bool:
-        if isinstance(error, requests.exceptions.SSLError) or time.monotonic() + pause >= end:
-            return False
-        _sleep(pause)
-        return True
+            _sleep(pause or 0)
+        raise AssertionError("the last try returns or raises")
 
     def _send(self, method: str, url: str, service: str, end: float, kwargs: Mapping[str, Any]) -> requests.Response:
         call = Call(service, method, urlsplit(url).path)
@@ -91,13 +80,21 @@ class WatchedSession(requests.Session):
         started = time.monotonic()
         try:
             response = super().request(method, url, **{**kwargs, "timeout": timeout})
-        except BaseException as error:
+        except InputParameterError as denied:
+            calls.after(replace(call, ms=_ms(started), error="denied"))
+            field = "auth_url" if service == "identity" else ""
+            raise Refused(denied.detail, field=field, hint=denied.hint) from None
+        except requests.RequestException as error:
             calls.after(replace(call, ms=_ms(started), error=type(error).__name__))
             raise
-        calls.after(
-            replace(call, ms=_ms(started), status=response.status_code, request_id=errors.request_id(response)),
-        )
+        calls.after(replace(call, ms=_ms(started), status=response.status_code, request_id=errors.request_id(response)))
         return response
+
+
+def _passing(error: requests.RequestException) -> bool:
+    """Whether the next moment may do better. A read time-out has used up the time already, a certificate stays what it is."""
+    broken = (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)
+    return isinstance(error, broken) and not isinstance(error, requests.exceptions.SSLError)
 
 
 class GuardedAdapter(HTTPAdapter):
@@ -155,7 +152,7 @@ def tls_context(ca_bundle: str, *, verify: bool) -> ssl.SSLContext:
         return context
     if not ca_bundle.strip():
         context = ssl.create_default_context()
-        context.load_verify_locations(certifi_bundle())
+        context.load_verify_locations(certifi.where())
         return context
     try:
         return ssl.create_default_context(cadata=ca_bundle)

@@ -1,0 +1,167 @@
+"""Keystone behind the `AccountPort`: who a credential is, what it may use, and whether each service answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
+from compute.clouds.openstack import translate
+from compute.clouds.openstack.api import Json
+from compute.clouds.openstack.session import CloudSession, Sessions, identity_url, regions_of
+from compute.clouds.specs import AccountInfo, ServiceCheck, State
+
+# Service, the version that its address ends with, a cheap path, and whether the product cannot do without it.
+CHECKED = (
+    ("network", "v2.0", "/networks?limit=1&fields=id", True),
+    ("load-balancer", "v2.0", "/lbaas/loadbalancers?limit=1&fields=id", True),
+    ("key-manager", "v1", "/secrets?limit=1", False),
+    ("compute", "v2.1", "/servers?limit=1", False),
+)
+
+
+class OpenStackAccount:
+    """The account itself. Implements `AccountPort`."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def check(self, regions: Sequence[str] = ()) -> list[ServiceCheck]:
+        """Log in anew and try every service in every (chosen) region: one login and four calls per region.
+
+        Never raises for a service; where the login fails, that is the only row.
+        """
+        self._sessions.forget()
+        identity = self._check_identity()
+        if not identity.ok:
+            return [identity]
+        found = [identity]
+        known = regions_of(self._sessions.access())
+        for region in regions or known:
+            if region not in known:
+                hint = f"Its regions: {', '.join(known)}."
+                problem = Unsupported(f"This cloud has no region “{region}”.", field="regions", hint=hint)
+                found.append(replace(identity, region=region, ok=False, problem=problem.as_dict(), ms=0))
+                continue
+            found.extend(self._check_service(region, *service) for service in CHECKED)
+        return found
+
+    def describe(self) -> AccountInfo:
+        """Who we are there: from the token, and one call for Keystone's version. Raises `Unauthorised`, `Unreachable`."""
+        try:
+            access = self._sessions.access()
+        except Unauthorised as error:
+            raise self._explained(error) from None
+        interface = self._sessions.credentials.interface
+        addresses: dict[str, list[str]] = {}
+        for entry in access.service_catalog.catalog:
+            for endpoint in entry.get("endpoints", ()):
+                if endpoint.get("interface") == interface:
+                    line = f"{entry['type']}={endpoint['url'].rstrip('/')}"
+                    addresses.setdefault(str(endpoint.get("region") or ""), []).append(line)
+        return AccountInfo(
+            user_id=access.user_id or "",
+            user_name=access.username or "",
+            project_id=access.project_id or "",
+            project_name=access.project_name or "",
+            roles=tuple(sorted(access.role_names or ())),
+            regions=regions_of(access),
+            services=tuple(sorted({str(entry["type"]) for entry in access.service_catalog.catalog})),
+            version=self._version(),
+            endpoints={region: "\n".join(sorted(lines)) for region, lines in sorted(addresses.items())},
+        )
+
+    def projects(self) -> Iterator[State]:
+        """All projects for an administrator, else those that the user has a role in; one or two calls.
+
+        An application credential without such rights has its own project only.
+        """
+        session = self._sessions.session()
+        own = str(self._sessions.access().project_id)
+        try:
+            rows = _projects(session, self._url("/projects"))
+        except Refused:
+            rows = _projects(session, self._url("/auth/projects"))
+            if self._sessions.credentials.kind == "application_credential":
+                rows = [row for row in rows if row["id"] == own]
+        yield from map(translate.project, rows)
+
+    def _check_identity(self) -> ServiceCheck:
+        started = time.monotonic()
+        url = self._sessions.credentials.auth_url
+        problem: CloudError | None = None
+        try:
+            url = identity_url(url)
+            self._sessions.access()
+        except Unauthorised as error:
+            problem = self._explained(error)
+        except CloudError as error:
+            problem = error
+        return ServiceCheck(
+            service="identity",
+            region="",
+            endpoint=url,
+            ok=problem is None,
+            problem=problem.as_dict() if problem else None,
+            ms=_ms(started),
+        )
+
+    def _check_service(self, region: str, service: str, version: str, path: str, needed: bool) -> ServiceCheck:
+        started = time.monotonic()
+        endpoint, problem = "", None
+        try:
+            endpoint = self._sessions.endpoint(service, region)
+            base = endpoint.rstrip("/")
+            if not base.rpartition("/")[2].startswith("v"):
+                base = f"{base}/{version}"
+            self._sessions.session(region).get(base + path, endpoint_filter={"service_type": service}).json()
+        except CloudError as error:
+            problem = error.as_dict()
+        except ValueError:
+            problem = Unsupported(f"What answers at {endpoint} is not the {service} service.").as_dict()
+        return ServiceCheck(service, region, endpoint, problem is None, needed, problem, _ms(started))
+
+    def _explained(self, error: Unauthorised) -> CloudError:
+        """Find out what Keystone does not say: with the project left out, a right password is accepted.
+
+        One login more, only when a person tests an account: each one counts as a failed attempt for the user.
+        """
+        c = self._sessions.credentials
+        if c.kind == "application_credential" or not c.project_name:
+            return error
+        session = self._sessions.unscoped()
+        try:
+            rows = _projects(session, self._url("/auth/projects"))
+        except CloudError:
+            return error
+        names = ", ".join(sorted(str(row.get("name") or "") for row in rows))
+        return Unauthorised(
+            f"User “{c.username}” cannot use project “{c.project_name}” of domain “{c.project_domain_name}”.",
+            field="project_name",
+            hint=f"The password is right. Projects of this user: {names or 'none; give the user a role in one'}.",
+            cause=error.cause,
+            cloud_request_id=error.cloud_request_id,
+            http_status=error.http_status,
+        )
+
+    def _version(self) -> str:
+        try:
+            body = self._sessions.session().get(self._url(""), authenticated=False).json()
+            return str(body["version"]["id"])
+        except (CloudError, ValueError, LookupError, TypeError):
+            return ""
+
+    def _url(self, path: str) -> str:
+        # The address that the login went to, not the catalogue's: it is known to work.
+        return identity_url(self._sessions.credentials.auth_url) + path
+
+
+def _projects(session: CloudSession, url: str) -> list[Json]:
+    # Keystone gives projects in one piece. The domains among them are no projects.
+    rows = session.get(url).json().get("projects") or ()
+    return [row for row in rows if row.get("id") and not row.get("is_domain")]
+
+
+def _ms(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

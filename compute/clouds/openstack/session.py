@@ -1,0 +1,307 @@
+"""Logging in: one transport per account, one token per project, one SDK connection per region and project.
+
+The keystoneauth session below raises `CloudError` for every answer that is no success, so that nothing above it has to
+translate errors. Version discovery is never done (endpoints come from the catalogue), redirects are never followed, and
+nothing here is sent twice.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from typing import Any
+
+import requests
+from keystoneauth1 import exceptions as ksa
+from keystoneauth1.access import AccessInfoV3
+from keystoneauth1.identity import v3
+from keystoneauth1.session import Session
+from openstack.connection import Connection
+
+from compute.clouds import outbound
+from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
+from compute.clouds.openstack import errors
+from compute.clouds.openstack.errors import Place
+from compute.clouds.openstack.transport import WatchedSession, tls_context
+from compute.clouds.specs import Credentials
+from core.errors import InputParameterError
+
+MOST_CONNECTIONS = 128
+# A credential that was refused is not tried again for so long: Keystone locks users out that fail too often.
+REFUSAL_SECONDS = 30.0
+INTERFACES = ("public", "internal", "admin")
+
+
+class CloudSession(Session):
+    """A keystoneauth session for one region and scope that raises `CloudError` instead of the SDK's exceptions."""
+
+    def __init__(self, auth: v3.Auth, transport: WatchedSession, *, region: str, secrets: tuple[str, ...]) -> None:
+        super().__init__(auth=auth, session=transport, redirect=False, app_name="skydeck")
+        self._region = region
+        self._secrets = secrets
+
+    def request(self, url: str, method: str, **kwargs: Any) -> requests.Response:  # type: ignore[override]
+        """One call and its answer, which is a success. Raises `CloudError`, and what the watch raises.
+
+        A 401 is followed by one login and the same call again; that is keystoneauth's doing, and safe for writes, since a
+        call that was not authorised was not carried out.
+        """
+        service = (kwargs.get("endpoint_filter") or {}).get("service_type") or "identity"
+        try:
+            response = super().request(
+                url, method, **{**kwargs, "raise_exc": False, "service": service, "region": self._region}
+            )
+        except ksa.ClientException as error:
+            raise Unauthorised(
+                "The login at the cloud failed.", cause=errors.clean(str(error), self._secrets)
+            ) from None
+        if response.status_code >= 300:
+            raise errors.from_response(response, self.place(service))
+        return response
+
+    def place(self, service: str) -> Place:
+        """Where calls of this session go, and for whom, for the words of an error."""
+        return Place(service, self._region, _who(self.auth), self._secrets)
+
+
+class Login:
+    """How a keystoneauth plugin of ours logs in: errors name the form's field, and a refusal is remembered for a while."""
+
+    credentials: Credentials
+    project: str
+    _refusal: tuple[float, CloudError] | None = None
+
+    def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfoV3:
+        """Get a token. Raises `Unauthorised`, `Refused`, `Unreachable`, each with its field."""
+        if self._refusal and time.monotonic() < self._refusal[0]:
+            raise self._refusal[1]
+        try:
+            access: AccessInfoV3 = super().get_auth_ref(session, **kwargs)  # type: ignore[misc]
+        except ksa.InvalidResponse as error:
+            failure = (
+                errors.not_json(error.response, Place("identity")) if error.response is not None else CloudError("")
+            )
+            raise self._named(failure) from None
+        except CloudError as error:
+            failure = self._named(error)
+            if isinstance(error, Unauthorised) or isinstance(failure, Unauthorised):
+                self._refusal = (time.monotonic() + REFUSAL_SECONDS, failure)
+            raise failure from None
+        self._refusal = None
+        return access
+
+    def forget(self) -> None:
+        """Log in anew at the next call, even if the credential was refused just now."""
+        self._refusal = None
+        self.invalidate()  # type: ignore[attr-defined]
+
+    def _named(self, error: CloudError) -> CloudError:
+        c = self.credentials
+        if self.project and isinstance(error, Unauthorised):
+            # The account's own login has worked just before, or nobody would have asked for this one.
+            return Refused(
+                f"User “{c.username}” has no role in project “{self.project}”, so nothing can be done there.",
+                hint="Give the user a role in that project at the cloud; or the password has been changed meanwhile.",
+                cause=error.cause,
+                cloud_request_id=error.cloud_request_id,
+                http_status=error.http_status,
+            )
+        return errors.login_error(
+            error,
+            identity_url(c.auth_url),
+            kind=c.kind,
+            user=c.username,
+            domain=c.user_domain_name,
+            project=c.project_name,
+        )
+
+
+class PasswordLogin(Login, v3.Password):
+    """A user's password, for the account's own project, for another one by its id, or unscoped."""
+
+    def __init__(self, credentials: Credentials, *, project_id: str = "", unscoped: bool = False) -> None:
+        self.credentials = credentials
+        self.project = project_id
+        by_name = bool(credentials.project_name) and not project_id and not unscoped
+        super().__init__(
+            identity_url(credentials.auth_url),
+            credentials.secret,
+            username=credentials.username,
+            user_domain_name=credentials.user_domain_name,
+            project_id=project_id or None,
+            project_name=credentials.project_name if by_name else None,
+            project_domain_name=credentials.project_domain_name if by_name else None,
+            unscoped=unscoped,
+        )
+
+
+class ApplicationLogin(Login, v3.ApplicationCredential):
+    """An application credential: its user, project and roles are part of it."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.credentials = credentials
+        self.project = ""
+        super().__init__(
+            identity_url(credentials.auth_url),
+            credentials.secret,
+            application_credential_id=credentials.application_credential_id,
+        )
+
+
+AnyLogin = PasswordLogin | ApplicationLogin
+
+
+class Sessions:
+    """Everything that is kept open for one account. Safe to be used by several threads; no call is made before it is needed."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self.credentials = credentials
+        self._lock = threading.RLock()
+        self._transport: WatchedSession | None = None
+        self._logins: OrderedDict[str, AnyLogin] = OrderedDict()
+        self._connections: OrderedDict[tuple[str, str], Connection] = OrderedDict()
+        self._secrets = tuple(text for text in (credentials.secret,) if text)
+
+    def session(self, region: str = "", *, project_id: str = "") -> CloudSession:
+        """A keystoneauth session. Raises `Refused` for an address or a CA bundle that cannot be used."""
+        return CloudSession(self._login(project_id), self._open(), region=region, secrets=self._secrets)
+
+    def unscoped(self) -> CloudSession:
+        """A session with no project, to find out what a user may do. Only for passwords."""
+        login = PasswordLogin(self.credentials, unscoped=True)
+        return CloudSession(login, self._open(), region="", secrets=self._secrets)
+
+    def access(self) -> AccessInfoV3:
+        """What the token of the account's own scope says. Raises `Unauthorised`, `Unreachable`, `Refused`."""
+        session = self.session()
+        access = self._login("").get_access(session)
+        if not isinstance(access, AccessInfoV3) or not access.has_service_catalog():
+            raise Refused(
+                "The login names no project, so the cloud offers it no services.",
+                field="project_name",
+                hint="Name a project that this user has a role in.",
+            )
+        return access
+
+    def endpoint(self, service: str, region: str) -> str:
+        """A service's address as the catalogue has it. Raises `Unsupported` naming what is missing."""
+        catalogue = self.access().service_catalog
+        interface = self.credentials.interface
+        found = catalogue.get_urls(service_type=service, region_name=region, interface=interface)
+        if found:
+            return str(found[0])
+        known = regions_of(self.access())
+        if region not in known:
+            raise Unsupported(
+                f"This cloud has no region “{region}”.",
+                field="regions",
+                hint=f"Its regions: {', '.join(known) or 'none'}.",
+            )
+        if catalogue.get_urls(service_type=service, region_name=region):
+            raise Unsupported(
+                f"The {service} service has no {interface} address in region “{region}”.",
+                field="interface",
+                hint="Choose another interface for this account.",
+            )
+        raise Unsupported(f"OpenStack offers no {service} service in region “{region}” of this account.")
+
+    def offers(self, service: str, region: str) -> bool:
+        """Whether the catalogue has the service there."""
+        try:
+            return bool(self.endpoint(service, region))
+        except Unsupported:
+            return False
+
+    def scope(self, project_id: str) -> str:
+        """The project to log in to for a wish: "" for the account's own, and where a credential cannot choose."""
+        if not project_id or self.credentials.kind == "application_credential":
+            return ""
+        return "" if self.access().project_id == project_id else project_id
+
+    def connection(self, region: str, *, project_id: str = "") -> Connection:
+        """The SDK's connection for a region and project, opened once."""
+        project_id = self.scope(project_id)
+        key = (region, project_id)
+        with self._lock:
+            connection = self._connections.get(key)
+            if connection is None:
+                connection = self._connections[key] = Connection(
+                    session=self.session(region, project_id=project_id),
+                    region_name=region,
+                    interface=self.credentials.interface,
+                )
+            self._connections.move_to_end(key)
+            if len(self._connections) > MOST_CONNECTIONS:
+                self._connections.popitem(last=False)
+        return connection
+
+    def forget(self) -> None:
+        """Log in anew at the next call: for a person who presses "test" after mending something at the cloud."""
+        with self._lock:
+            for login in self._logins.values():
+                login.forget()
+            self._connections.clear()
+
+    def close(self) -> None:
+        """End all connections. The object can be used again."""
+        with self._lock:
+            self._connections.clear()
+            transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
+
+    def _open(self) -> WatchedSession:
+        with self._lock:
+            if self._transport is None:
+                c = self.credentials
+                context = tls_context(c.ca_bundle, verify=c.verify_tls)
+                self._transport = WatchedSession(context=context, timeout=c.timeout, secrets=self._secrets)
+            return self._transport
+
+    def _login(self, project_id: str) -> AnyLogin:
+        with self._lock:
+            login = self._logins.get(project_id)
+            if login is None:
+                login = self._logins[project_id] = self._new_login(project_id)
+            self._logins.move_to_end(project_id)
+            if len(self._logins) > MOST_CONNECTIONS:
+                self._logins.popitem(last=False)
+        return login
+
+    def _new_login(self, project_id: str) -> AnyLogin:
+        if self.credentials.kind == "application_credential":
+            return ApplicationLogin(self.credentials)
+        return PasswordLogin(self.credentials, project_id=project_id)
+
+
+def identity_url(auth_url: str) -> str:
+    """The v3 address for whatever people paste: with or without version, slash, or the path of the tokens.
+
+    Raises `Refused` on "auth_url" for what is no web address or must not be connected to.
+
+    >>> identity_url("https://cloud.example.org:5000/")
+    'https://cloud.example.org:5000/v3'
+    """
+    try:
+        outbound.check_url(auth_url.strip(), field="auth_url", resolve=False)
+    except InputParameterError as error:
+        raise Refused(error.detail, field="auth_url", hint=error.hint) from None
+    base = auth_url.strip().rstrip("/").removesuffix("/auth/tokens")
+    for version in ("/v3", "/v2.0"):
+        base = base.removesuffix(version)
+    return f"{base.rstrip('/')}/v3"
+
+
+def regions_of(access: AccessInfoV3) -> tuple[str, ...]:
+    """The names of the regions in the catalogue, sorted."""
+    entries = access.service_catalog.catalog
+    return tuple(sorted({str(e.get("region") or "") for entry in entries for e in entry.get("endpoints", ())} - {""}))
+
+
+def _who(auth: object) -> str:
+    access = getattr(auth, "auth_ref", None)
+    if not isinstance(access, AccessInfoV3):
+        return ""
+    roles = ", ".join(access.role_names or ())
+    return f"user “{access.username}” in project “{access.project_name}” (roles: {roles or 'none'})"
