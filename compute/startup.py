@@ -5,9 +5,11 @@ from __future__ import annotations
 from django.conf import settings
 
 from compute.clouds import memory, registry
+from compute.loadbalancers.jobs import register_jobs as register_balancer_jobs
 
 
 def register_all() -> None:
     """Called by Django once per process."""
     memory.configure(settings.SKYDECK_HOME / "memory-clouds")
     registry.register("memory", memory.open_memory)
+    register_balancer_jobs()

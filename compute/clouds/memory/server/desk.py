@@ -1,6 +1,6 @@
 """The desk at which one request is handled: who asks, where, when, and what is to go wrong.
 
-Handlers take it as their first argument and raise `Answer` to say no. They check everything before they change anything.
+Handlers take it as their first argument and raise `Answer` to say no; the wire then rolls back whatever they had begun.
 """
 
 from __future__ import annotations

@@ -77,21 +77,16 @@ def settle(desk: Desk, balancer_id: str, outcome: str = "ACTIVE") -> None:
     if balancer.doc[PROVISIONING] == "PENDING_DELETE" and outcome == "ACTIVE":
         _remove_balancer(tx, balancer)
         return
+    if outcome == "ACTIVE":
+        for row in tx.tree(balancer_id):
+            if row.doc[PROVISIONING] == "PENDING_DELETE":
+                _remove(tx, row)
     rows = tx.tree(balancer_id)
     changed = {row.id: row for row in rows if str(row.doc[PROVISIONING]).startswith("PENDING")}
-    if outcome == "ACTIVE":
-        for row in [r for r in changed.values() if r.doc[PROVISIONING] == "PENDING_DELETE"]:
-            _remove(tx, row)
-        rows, gone = tx.tree(balancer_id), changed
-        changed = {row.id: row for row in rows if row.id in gone}
-    for row in changed.values():
+    for row in (balancer, *changed.values()):
         row.doc[PROVISIONING] = outcome
         row.doc["updated_at"] = desk.now
-    balancer.doc[PROVISIONING] = outcome
-    balancer.doc["updated_at"] = desk.now
-    by_id = {row.id: row for row in rows} | changed
-    for row in health.work_out(balancer, list(by_id.values())):
-        changed[row.id] = row
+    changed |= {row.id: row for row in health.work_out(balancer, rows) if row is not balancer}
     for row in (balancer, *changed.values()):
         tx.save(row)
 

@@ -1,0 +1,35 @@
+"""From an account's row to an opened cloud. The only place where an account's secret is read."""
+
+from __future__ import annotations
+
+from compute.accounts.models import CloudAccount
+from compute.clouds.ports import Cloud, Region
+from compute.clouds.registry import open_cloud
+from compute.clouds.specs import Credentials
+
+
+def credentials_of(account: CloudAccount) -> Credentials:
+    """The account's credentials as drivers take them."""
+    return Credentials(
+        auth_url=account.access_url,
+        kind=account.auth_kind,
+        username=account.username,
+        secret=account.secret,
+        user_domain_name=account.user_domain_name,
+        project_domain_name=account.project_domain_name,
+        project_name=account.project_name,
+        application_credential_id=account.application_credential_id,
+        interface=account.interface,
+        ca_bundle=account.ca_bundle,
+        verify_tls=account.verify_tls,
+    )
+
+
+def open_account(account: CloudAccount) -> Cloud:
+    """The account's cloud; no call is made yet."""
+    return open_cloud(account.provider, credentials_of(account))
+
+
+def open_region(account: CloudAccount, region_name: str, *, project_id: str = "") -> Region:
+    """One region of the account, scoped to a cloud project where the credential can be."""
+    return open_account(account).region(region_name, project_id=project_id)

@@ -1,0 +1,81 @@
+"""The account port: who we are at a memory cloud, what it offers, which projects there are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from compute.clouds.errors import CloudError, Unsupported
+from compute.clouds.memory.server import keystone
+from compute.clouds.memory.states import state
+from compute.clouds.memory.wire import Wire
+from compute.clouds.specs import AccountInfo, ServiceCheck, State
+
+SERVICES = ("network", "load-balancer")
+PATHS = {"network": "/v2.0/networks", "load-balancer": "/v2/lbaas/loadbalancers"}
+
+
+class Account:
+    """See `compute.clouds.ports.AccountPort`."""
+
+    def __init__(self, wire: Wire, name: str) -> None:
+        self._wire = wire
+        self._name = name
+
+    def check(self, regions: Sequence[str] = ()) -> list[ServiceCheck]:
+        """A log-in, then one small list per service and region. A refused log-in is the only row."""
+        identity = self._try("identity", "", lambda: self._wire.who(fresh=True))
+        if not identity.ok:
+            return [identity]
+        names = list(regions) or sorted(self._wire.who().catalogue)
+        return [identity, *(self._try(s, region, self._reader(s, region)) for region in names for s in SERVICES)]
+
+    def describe(self) -> AccountInfo:
+        who = self._wire.who(fresh=True)
+        regions = tuple(sorted(who.catalogue))
+        return AccountInfo(
+            user_id=who.user_id,
+            user_name=who.user_name,
+            project_id=who.project_id,
+            project_name=who.project_name,
+            roles=who.roles,
+            regions=regions,
+            services=tuple(sorted({service for services in who.catalogue.values() for service in services})),
+            version="v3.14",
+            endpoints={
+                region: " ".join(f"{s}={self._endpoint(s, region)}" for s in sorted(who.catalogue[region]))
+                for region in regions
+            },
+        )
+
+    def projects(self) -> Iterator[State]:
+        path = "/v3/projects" if self._wire.who().is_admin else "/v3/auth/projects"
+        for doc in self._wire.send("identity", "GET", path, keystone.projects):
+            yield state("project", doc)
+
+    def _reader(self, service: str, region: str) -> Callable[[], object]:
+        def read() -> object:
+            self._wire.need_service(service, region)
+            kind = "network" if service == "network" else "loadbalancer"
+            return next(self._wire.pages(service, PATHS[service], kind, region=region), None)
+
+        return read
+
+    def _try(self, service: str, region: str, attempt: Callable[[], object]) -> ServiceCheck:
+        began = time.monotonic()
+        problem: CloudError | None = None
+        try:
+            attempt()
+        except CloudError as error:
+            problem = error
+        return ServiceCheck(
+            service=service,
+            region=region,
+            endpoint="" if isinstance(problem, Unsupported) else self._endpoint(service, region),
+            ok=problem is None,
+            problem=problem.as_dict() if problem else None,
+            ms=round((time.monotonic() - began) * 1000),
+        )
+
+    def _endpoint(self, service: str, region: str) -> str:
+        return f"memory://{self._name}/{region}/{service}" if region else f"memory://{self._name}"

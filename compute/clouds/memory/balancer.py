@@ -1,0 +1,191 @@
+"""The balancer port of one region: the calls that a real Octavia needs, one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from compute.clouds.errors import Gone
+from compute.clouds.memory import bodies
+from compute.clouds.memory.server import children, listing, objects, quotas, trees
+from compute.clouds.memory.server.desk import Desk
+from compute.clouds.memory.states import state
+from compute.clouds.memory.store import Doc
+from compute.clouds.memory.wire import Handler, Wire
+from compute.clouds.specs import (
+    BalancerCapabilities,
+    BalancerSpec,
+    ListenerSpec,
+    MemberSpec,
+    PoolSpec,
+    State,
+    TreeState,
+)
+
+SERVICE = "load-balancer"
+ROOT = "/v2/lbaas"
+COLLECTIONS = {
+    "loadbalancer": "loadbalancers",
+    "listener": "listeners",
+    "pool": "pools",
+    "policy": "l7policies",
+    "monitor": "healthmonitors",
+}
+
+
+class Balancer:
+    """See `compute.clouds.ports.BalancerPort`."""
+
+    def __init__(self, wire: Wire, region: str) -> None:
+        self._wire = wire
+        self._region = region
+
+    # --- what it can do
+
+    def capabilities(self) -> BalancerCapabilities:
+        providers = self._send("GET", "/providers", lambda desk: desk.knobs.providers)
+        return BalancerCapabilities(providers=providers, listener_protocols=("tcp", "udp", "sctp", "http", "https"))
+
+    def limits(self) -> Mapping[str, int]:
+        project = self._wire.who().project_id
+        found = self._send("GET", f"/quotas/{project}", lambda desk: quotas.shown(desk, project))
+        return {kind: found[kind] for kind in ("loadbalancer", "listener", "pool", "member")}
+
+    # --- lists
+
+    def balancers(self) -> Iterator[State]:
+        return self._list("loadbalancer")
+
+    def listeners(self) -> Iterator[State]:
+        return self._list("listener")
+
+    def pools(self) -> Iterator[State]:
+        return self._list("pool")
+
+    def members(self, pool_id: str) -> Iterator[State]:
+        self._send_nothing_for_absent_pool = None
+        path = f"{ROOT}/pools/{pool_id}/members"
+        for doc in self._wire.pages(SERVICE, path, "member", region=self._region, parent=pool_id):
+            yield state("member", doc, parent=pool_id)
+
+    def policies(self) -> Iterator[State]:
+        return self._list("policy")
+
+    def monitors(self) -> Iterator[State]:
+        return self._list("monitor")
+
+    def find(self, tag: str, *, name: str = "") -> str:
+        return next((found.external_id for found in self._list("loadbalancer", tag=tag)), "")
+
+    # --- one tree
+
+    def tree(self, external_id: str, *, everything: bool = False) -> TreeState:
+        balancer = self.status(external_id)
+        listeners = tuple(self._list("listener", root=external_id))
+        pools = tuple(self._list("pool", root=external_id))
+        members = {pool.external_id: tuple(self.members(pool.external_id)) for pool in pools}
+        if not everything:
+            return TreeState(balancer, listeners, pools, members)
+        return TreeState(
+            balancer,
+            listeners,
+            pools,
+            members,
+            policies=tuple(self._list("policy", root=external_id)),
+            monitors=tuple(self._list("monitor", root=external_id)),
+        )
+
+    def status(self, external_id: str) -> State:
+        doc = self._wire.send(
+            SERVICE, "GET", f"{ROOT}/loadbalancers/{external_id}", lambda desk: listing.balancer(desk, external_id),
+            region=self._region, balancer_id=external_id,
+        )  # fmt: skip
+        return state("loadbalancer", doc)
+
+    # --- creations
+
+    def create_tree(self, spec: BalancerSpec) -> State:
+        body = bodies.balancer(spec)
+        return self._write("POST", "loadbalancer", "/loadbalancers", lambda desk: trees.create(desk, body))
+
+    def create_listener(self, loadbalancer_id: str, spec: ListenerSpec) -> State:
+        body = bodies.listener(spec, loadbalancer_id=loadbalancer_id)
+        return self._write("POST", "listener", "/listeners", lambda desk: children.create_listener(desk, body))
+
+    def create_pool(self, spec: PoolSpec, *, loadbalancer_id: str = "", listener_id: str = "") -> State:
+        body = bodies.pool(spec, loadbalancer_id=loadbalancer_id, listener_id=listener_id)
+        return self._write("POST", "pool", "/pools", lambda desk: children.create_pool(desk, body))
+
+    def create_member(self, pool_id: str, spec: MemberSpec) -> State:
+        body = bodies.member(spec)
+        path = f"/pools/{pool_id}/members"
+        return self._write("POST", "member", path, lambda desk: children.create_member(desk, pool_id, body), parent=pool_id)
+
+    def add_members(self, pool_id: str, specs: Sequence[MemberSpec]) -> None:
+        batch = [bodies.member(spec) for spec in specs]
+        self._send(
+            "PUT", f"/pools/{pool_id}/members", lambda desk: children.batch_members(desk, pool_id, batch, additive=True),
+            status=202,
+        )  # fmt: skip
+
+    # --- changes
+
+    def update_balancer(self, external_id: str, change: Mapping[str, Any]) -> State:
+        body = bodies.change("loadbalancer", change)
+        path = f"/loadbalancers/{external_id}"
+        return self._write("PUT", "loadbalancer", path, lambda desk: trees.update(desk, external_id, body), id=external_id)
+
+    def update_listener(self, external_id: str, change: Mapping[str, Any]) -> State:
+        body = bodies.change("listener", change)
+        path = f"/listeners/{external_id}"
+        return self._write("PUT", "listener", path, lambda desk: children.update_listener(desk, external_id, body), id=external_id)
+
+    def update_pool(self, external_id: str, change: Mapping[str, Any]) -> State:
+        body = bodies.change("pool", change)
+        path = f"/pools/{external_id}"
+        return self._write("PUT", "pool", path, lambda desk: children.update_pool(desk, external_id, body), id=external_id)
+
+    def update_member(self, pool_id: str, external_id: str, change: Mapping[str, Any]) -> State:
+        body = bodies.change("member", change)
+        return self._write(
+            "PUT", "member", f"/pools/{pool_id}/members/{external_id}",
+            lambda desk: children.update_member(desk, pool_id, external_id, body), id=external_id, parent=pool_id,
+        )  # fmt: skip
+
+    # --- deletions
+
+    def delete_balancer(self, external_id: str, *, cascade: bool) -> None:
+        path = f"/loadbalancers/{external_id}"
+        self._delete(path, lambda desk: trees.delete(desk, external_id, cascade=cascade))
+
+    def delete_listener(self, external_id: str) -> None:
+        self._delete(f"/listeners/{external_id}", lambda desk: children.delete_listener(desk, external_id))
+
+    def delete_pool(self, external_id: str) -> None:
+        self._delete(f"/pools/{external_id}", lambda desk: children.delete_pool(desk, external_id))
+
+    def delete_member(self, pool_id: str, external_id: str) -> None:
+        path = f"/pools/{pool_id}/members/{external_id}"
+        self._delete(path, lambda desk: children.delete_member(desk, pool_id, external_id))
+
+    # --- the calls
+
+    def _send[T](self, method: str, path: str, handler: Handler[T], *, status: int = 0) -> T:
+        return self._wire.send(SERVICE, method, ROOT + path, handler, region=self._region, status=status)
+
+    def _write(
+        self, method: str, kind: str, path: str, handler: Handler[Doc], *, id: str = "", parent: str = ""
+    ) -> State:
+        doc = self._wire.send(SERVICE, method, ROOT + path, handler, region=self._region, written=(kind, id))
+        return state(kind, doc, parent=parent)
+
+    def _delete(self, path: str, handler: Handler[None]) -> None:
+        """Gone already is success."""
+        try:
+            self._send("DELETE", path, handler)
+        except Gone:
+            pass
+
+    def _list(self, kind: str, **query: str) -> Iterator[State]:
+        for doc in self._wire.pages(SERVICE, f"{ROOT}/{COLLECTIONS[kind]}", kind, region=self._region, **query):
+            yield state(kind, doc)

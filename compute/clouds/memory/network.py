@@ -1,0 +1,87 @@
+"""The network port of one region: networks, subnets, floating IPs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from compute.clouds.errors import Gone
+from compute.clouds.memory.server import listing, neutron
+from compute.clouds.memory.server.desk import Desk
+from compute.clouds.memory.states import state
+from compute.clouds.memory.store import Doc, Row
+from compute.clouds.memory.wire import Handler, Wire
+from compute.clouds.specs import State
+
+SERVICE = "network"
+ADDRESSES = "/v2.0/floatingips"
+
+
+class Network:
+    """See `compute.clouds.ports.NetworkPort`."""
+
+    def __init__(self, wire: Wire, region: str) -> None:
+        self._wire = wire
+        self._region = region
+
+    def networks(self) -> Iterator[State]:
+        return self._list("/v2.0/networks", "network")
+
+    def subnets(self) -> Iterator[State]:
+        return self._list("/v2.0/subnets", "subnet")
+
+    def floating_ips(self) -> Iterator[State]:
+        return self._list(ADDRESSES, "floatingip")
+
+    def floating_ip(self, external_id: str) -> State:
+        def read(desk: Desk) -> Doc:
+            found = listing.show(desk, "floatingip", [neutron.floating_ip(desk, external_id)])
+            return found[0] if found else _raise_absent(desk, external_id)
+
+        return self._one("GET", f"{ADDRESSES}/{external_id}", read)
+
+    def allocate(self, network_id: str, *, description: str = "", project_id: str = "") -> State:
+        body: Doc = {"floating_network_id": network_id, "description": description}
+        if project_id:
+            body["project_id"] = project_id
+        return self._one("POST", ADDRESSES, _shown(lambda desk: neutron.allocate_floating_ip(desk, body)))
+
+    def bind(self, external_id: str, port_id: str) -> State:
+        return self._put(external_id, {"port_id": port_id})
+
+    def release(self, external_id: str) -> State:
+        return self._put(external_id, {"port_id": None})
+
+    def free(self, external_id: str) -> None:
+        try:
+            self._wire.send(
+                SERVICE, "DELETE", f"{ADDRESSES}/{external_id}", lambda desk: neutron.delete_floating_ip(desk, external_id),
+                region=self._region,
+            )  # fmt: skip
+        except Gone:
+            pass
+
+    def _put(self, external_id: str, body: dict[str, Any]) -> State:
+        handler = _shown(lambda desk: neutron.update_floating_ip(desk, external_id, body))
+        return self._one("PUT", f"{ADDRESSES}/{external_id}", handler, id=external_id)
+
+    def _one(self, method: str, path: str, handler: Handler[Doc], *, id: str = "") -> State:
+        doc = self._wire.send(SERVICE, method, path, handler, region=self._region, written=("floatingip", id))
+        return state("floatingip", doc)
+
+    def _list(self, path: str, kind: str) -> Iterator[State]:
+        for doc in self._wire.pages(SERVICE, path, kind, region=self._region):
+            yield state(kind, doc)
+
+
+def _shown(handler: Handler[Row]) -> Handler[Doc]:
+    """A write's answer is what it made, whatever later reads may show."""
+
+    def run(desk: Desk) -> Doc:
+        return neutron.shown(desk, "floatingip", [handler(desk)])[0]
+
+    return run
+
+
+def _raise_absent(desk: Desk, id: str) -> Doc:
+    raise neutron.absent_floating_ip(id)

@@ -1,0 +1,226 @@
+"""The wire between a driver and its memory cloud: log-in, faults, the watch, and answers turned into errors.
+
+Every call of every port passes `Wire.send`, and nothing else touches the server half from the driver's side. The watch is
+asked as the last thing before anything can change, outside any transaction: it may raise, and then nothing has happened.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from compute.clouds import calls
+from compute.clouds.calls import Call
+from compute.clouds.errors import CloudError, Unauthorised, Unsupported
+from compute.clouds.memory import knobs
+from compute.clouds.memory.faults import NONE, Fault, Faults
+from compute.clouds.memory.refusals import (
+    HTML,
+    Answer,
+    as_error,
+    immutable,
+    lost,
+    not_authenticated,
+    not_found,
+)
+from compute.clouds.memory.server import keystone, listing, settling
+from compute.clouds.memory.server.desk import Desk, Who
+from compute.clouds.memory.server.listing import Mark, Page
+from compute.clouds.memory.store import Doc, NoSuchCloud, Store
+from compute.clouds.specs import Credentials
+
+T = TypeVar("T")
+Handler = Callable[[Desk], T]
+SUCCESS = {"GET": 200, "POST": 201, "PUT": 200, "DELETE": 204}
+TOKENS = "/v3/auth/tokens"
+
+
+@dataclass
+class Token:
+    who: Who
+    calls_left: int  # -1: as many as you like
+
+
+class Wire:
+    """The connection of one credential, scoped to one project, to one cloud. Safe for several threads."""
+
+    def __init__(self, store: Store, credentials: Credentials, project_id: str = "") -> None:
+        self.store = store
+        self.faults = Faults(store)
+        self._credentials = credentials
+        self._project_id = project_id
+        self._token: Token | None = None
+
+    def who(self, *, fresh: bool = False) -> Who:
+        """Who we are there; logs in when it must, or when a `fresh` answer is wanted. Raises `Unauthorised`, …"""
+        if fresh or self._token is None:
+            self._token = self._log_in()
+        return self._token.who
+
+    def need_service(self, service: str, region: str) -> None:
+        """Raises `Unsupported` when the catalogue has no such service in that region."""
+        if service not in self.who().catalogue.get(region, ()):
+            raise Unsupported(
+                f"The memory cloud offers no {service} service in the region “{region}”.", extra={"provider": "memory"}
+            )
+
+    def send(
+        self,
+        service: str,
+        method: str,
+        path: str,
+        handler: Handler[T],
+        *,
+        region: str = "",
+        status: int = 0,
+        balancer_id: str = "",
+        written: tuple[str, str] = ("", ""),
+    ) -> T:
+        """One call: its answer, or the `CloudError` that it comes to. A token that has run out is renewed once.
+
+        `status`: of success, where it is not the method's usual one. `balancer_id`: the balancer whose status this read
+        shows. `written`: kind and id of what a write changes, for answers that lag behind.
+        """
+
+        def attempt() -> T:
+            token = self._token or self._log_in()
+            self._token = token
+            return self._call(
+                Call(service, method, path),
+                lambda: self._serve(method, path, handler, region, token, balancer_id, written),
+                status=status or SUCCESS[method],
+            )
+
+        try:
+            return attempt()
+        except Unauthorised:
+            self._token = None
+        return attempt()
+
+    def pages(self, service: str, path: str, kind: str, *, region: str, **query: Any) -> Iterator[Doc]:
+        """The objects of a list, one call per page, each made when its objects are wanted."""
+        mark: Mark | None = Mark()
+        while mark is not None:
+            page: Page = self.send(service, "GET", path, _page_handler(kind, mark, query), region=region)
+            yield from page.items
+            mark = page.more
+
+    def _log_in(self) -> Token:
+        def serve() -> Token:
+            _pass_by(self.faults.take(method="POST", path=TOKENS, region=""), self._credentials.timeout)
+            with self.store.reading() as tx:
+                settings = knobs.load(tx)
+                who = keystone.log_in(tx, settings, self._credentials, self._project_id)
+            return Token(who, settings.token_calls or -1)
+
+        return self._call(Call("identity", "POST", TOKENS), serve, status=201)
+
+    def _call(self, call: Call, serve: Callable[[], T], *, status: int) -> T:
+        """Tell the watch, get the answer, tell the watch again."""
+        calls.before(call)
+        request_id = f"req-{uuid.uuid4()}"
+        began = time.monotonic()
+        error: CloudError | None = None
+        try:
+            result = serve()
+        except Answer as answer:
+            error = as_error(answer, request_id=request_id, logging_in=call.path == TOKENS)
+        except NoSuchCloud as gone:
+            words = f"There is no memory cloud called “{gone}”."
+            error = as_error(Answer(0, words), request_id="")
+        call = replace(
+            call,
+            status=error.http_status if error else status,
+            ms=round((time.monotonic() - began) * 1000),
+            request_id=request_id if not error or error.http_status else "",
+            error=error.cause if error else "",
+        )
+        calls.after(call)
+        if error is not None:
+            raise error
+        return result
+
+    def _serve(
+        self, method: str, path: str, handler: Handler[T], region: str, token: Token, balancer_id: str, written: tuple[str, str]
+    ) -> T:
+        fault = self.faults.take(method=method, path=path, region=region)
+        late = _pass_by(fault, self._credentials.timeout)
+        if fault.kind == "busy":
+            raise immutable(balancer_id or path.rstrip("/").rsplit("/", 1)[-1])
+        if fault.kind == "gone":
+            raise not_found("Object", path.rstrip("/").rsplit("/", 1)[-1])
+        self._check(token)
+        read = method == "GET"
+        writes = not read or listing.changes_something(self.store, region, balancer_id=balancer_id)
+        if writes or settling.is_due(self.store, region, time.time()):
+            result = self._write(handler, region, token.who, fault, written)
+        else:
+            with self.store.reading(region) as tx:
+                result = handler(Desk(tx, token.who, knobs.load(tx), fault))
+        if late is not None:
+            raise late
+        return result
+
+    def _write(self, handler: Handler[T], region: str, who: Who, fault: Fault, written: tuple[str, str]) -> T:
+        """In one transaction: end what is due, handle the request, end what it made due."""
+        with self.store.writing(region) as tx:
+            desk = Desk(tx, who, knobs.load(tx), fault)
+            settling.settle_due(desk)
+            before = _shown(desk, *written) if fault.kind == "stale_read" else None
+            result = handler(desk)
+            settling.settle_due(desk)
+            if fault.kind == "stale_read":
+                kind, id = written
+                made = result.get("id", "") if isinstance(result, dict) else ""
+                listing.keep_old_news(desk, kind, id or str(made), before, int(fault.get("reads", 1)))
+        return result
+
+    def _check(self, token: Token) -> None:
+        """Raises 401 when the token has run out or what it was given for is gone."""
+        if token.calls_left == 0:
+            raise not_authenticated()
+        if token.calls_left > 0:
+            token.calls_left -= 1
+        with self.store.reading() as tx:
+            if not keystone.still_valid(tx, token.who):
+                raise not_authenticated()
+
+
+def _pass_by(fault: Fault, timeout: float) -> Answer | None:
+    """Raise what a fault puts in the place of the change; return what it puts in the place of the answer."""
+    match fault.kind:
+        case "refuse":
+            raise Answer(int(fault.get("status", 400)), str(fault.get("words", "Refused by order.")))
+        case "unreachable":
+            raise Answer(0, "Connection refused.")
+        case "html_503":
+            raise Answer(503, f"An answer that is not the API's ({len(HTML)} bytes of text/html).")
+        case "expired_token":
+            raise not_authenticated()
+        case "do_then_500":
+            return Answer(500, str(fault.get("words", "Internal Server Error")))
+        case "do_then_lost":
+            return lost()
+        case "slow":
+            seconds = float(fault.get("ms", 100)) / 1000
+            time.sleep(min(seconds, timeout))
+            if seconds > timeout:
+                return Answer(0, f"No answer within {timeout:g} seconds.")
+    return None
+
+
+def _page_handler(kind: str, mark: Mark, query: dict[str, Any]) -> Handler[Page]:
+    return lambda desk: listing.page(desk, kind, mark, **query)
+
+
+def _shown(desk: Desk, kind: str, id: str) -> Doc | None:
+    row = desk.tx.get(kind, id) if id else None
+    return listing.show(replace_fault(desk), kind, [row])[0] if row else None
+
+
+def replace_fault(desk: Desk) -> Desk:
+    """The same desk without its fault."""
+    return replace(desk, fault=NONE)

@@ -1,0 +1,557 @@
+"""Bringing one balancer's tree to what people want: one reconcile job per tree, level-triggered.
+
+Each run looks first, makes the plan, sends what the task's change set allows, and stores every answer at once in a short
+transaction of its own. It can be killed at any point: the next run looks, recognises what was made, and goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from compute.accounts.opening import open_region
+from compute.clouds.calls import watching
+from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unsupported
+from compute.clouds.ports import BalancerPort, Region
+from compute.clouds.specs import State, TreeState
+from compute.eips.models import Eip
+from compute.loadbalancers import desired, mirror, state
+from compute.loadbalancers.choices import PENDING_WORDS
+from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
+from compute.loadbalancers.plan import KIND_WORDS, Sight, Wanted, WantedTree, fields_of, plan, recognise
+from compute.work import TaskWatch
+from core.access import product_actor
+from core.engine.plan import Plan, Step
+from core.errors import InvalidStatusError, PlanChangedError, Problem, TimeoutError
+from core.tasks.models import Task, TaskStep
+from core.tasks.registry import Job, Later, register
+from core.tasks.runner import Context
+
+ROWS: Mapping[str, Any] = {
+    "loadbalancer": LoadBalancer, "listener": Listener, "pool": PoolBinding, "member": MemberBinding, "floatingip": Eip,
+}  # fmt: skip
+# How long a worker itself waits for a tree to settle before it gives the task back, and how often it looks (seconds).
+PATIENCE = 12.0
+FIRST_LOOK, LONGEST_LOOK, GROWTH = 0.2, 1.0, 1.6
+NEW_TREE_FIRST_LOOK = 1.0
+# How long a tree may stay PENDING_* before the task gives up on it (A12).
+SETTLE_LIMIT = timedelta(minutes=10)
+MAX_ROUNDS = 6
+
+
+def load(lb_id: Any) -> LoadBalancer:
+    """The root of a tree with what jobs need of it."""
+    return LoadBalancer.objects.select_related("project__domain", "manager__account", "region", "network").get(pk=lb_id)
+
+
+def region_of(lb: LoadBalancer) -> Region:
+    """The balancer's region at its cloud, scoped to its cloud project."""
+    return open_region(lb.manager.account, lb.region.name, project_id=lb.external_project_id)
+
+
+def look(lb: LoadBalancer, region: Region, wanted: WantedTree, *, everything: bool = False) -> TreeState | None:
+    """Read the whole tree, found by id or by our marker; None when the cloud has no such balancer."""
+    port = region.balancer
+    external_id = lb.external_id or port.find(wanted.balancer.tag, name=lb.cloud_name)
+    if not external_id:
+        return None
+    try:
+        tree = port.tree(external_id, everything=everything)
+    except Gone:
+        return None
+    addresses = [region.network.floating_ip(w.external_id) for w in wanted.floating_ips if w.allows("port_id")]
+    return TreeState(
+        tree.balancer, tree.listeners, tree.pools, tree.members, tree.policies, tree.monitors, tuple(addresses)
+    )
+
+
+class NotSettled(Exception):
+    """The tree is still PENDING_*: come back later."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(word)
+        self.word = word
+
+
+class LookAgain(Exception):
+    """What the cloud did is not certain, or not what was expected: observe and plan anew."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a send gave back: states by our row, of objects whose ids are known now."""
+
+    states: Mapping[str, State]
+
+
+class Reconciler:
+    """One run of one task on one tree."""
+
+    def __init__(self, context: Context, lb: LoadBalancer) -> None:
+        self.context = context
+        self.task: Task = context.task
+        self.lb = lb
+        self.region = region_of(lb)
+        self.watch = TaskWatch(context)
+        self.refused: dict[str, Problem] = {}
+        self.stopped = False
+
+    @property
+    def port(self) -> BalancerPort:
+        return self.region.balancer
+
+    # -- the loop
+
+    def run(self) -> Later | None:
+        with watching(self.watch):
+            try:
+                if self.task.memory.get("waiting_since"):
+                    self._settle_from_before()
+                return self._rounds()
+            except NotSettled as unsettled:
+                return self._later(unsettled.word)
+
+    def _rounds(self) -> Later | None:
+        for _ in range(MAX_ROUNDS):
+            lb = self.lb = load(self.lb.pk)
+            if lb.deleted_at is not None:
+                return None
+            wanted = desired.wanted_tree(lb, self.task.change_set)
+            tree = look(lb, self.region, wanted)
+            if not self._settled(lb, tree):
+                continue
+            self._record(tree, wanted)
+            wanted = desired.wanted_tree(self.lb, self.task.change_set)
+            self._refuse_missing(tree)
+            todo = plan(wanted, tree)
+            self._hold_to_plan(todo)
+            steps = [s for s in todo.steps if not self._left_out(s, todo)]
+            if not steps:
+                return self._finish(wanted, tree)
+            try:
+                self._carry_out(steps, wanted, recognise(wanted, tree))
+            except LookAgain:
+                continue
+        raise TimeoutError(
+            f"The cloud's answers for {self.lb.name} did not come to rest in {MAX_ROUNDS} attempts.",
+            hint="Look at the balancer at the cloud, then run the task again.",
+        )
+
+    def _finish(self, wanted: WantedTree, tree: TreeState | None) -> None:
+        if tree is None and wanted.balancer.tombstone:
+            with self.context.owning():
+                mirror.bury_tree(self.lb, timezone.now())
+        else:
+            with self.context.owning():
+                mirror.bury_unused(self.lb, timezone.now())
+                _bury_never_made(self.lb, self.task)
+        if self.refused:
+            raise self._summary()
+        return None
+
+    def _summary(self) -> Problem:
+        """One problem for the task out of the refused steps: what was made, what was not, and why."""
+        problems = list(self.refused.values())
+        first = problems[0]
+        done = TaskStep.objects.filter(task=self.task, state=TaskStep.DONE)
+        made = [s.sentence for s in done]
+        outcome = type(first)(
+            first.detail if len(problems) == 1 else f"{len(problems)} steps were refused. " + " ".join(p.detail for p in problems),
+            hint="Run the task again when the reason is gone, or take back what was not sent.",
+            cause=first.cause,
+            cloud_request_id=first.cloud_request_id,
+            extra={"done": made},
+        )
+        return outcome
+
+    # -- looking
+
+    def _record(self, tree: TreeState | None, wanted: WantedTree) -> None:
+        """Store what was seen of a tree at rest."""
+        if tree is None:
+            return
+        with self.context.owning():
+            lb = LoadBalancer.objects.select_for_update(of=("self",)).select_related("manager__account", "region", "project__domain", "network").get(pk=self.lb.pk)  # fmt: skip
+            mirror.TreeWriter(lb, actor=product_actor(), task_id=self.task.pk).record(tree)
+            for item in wanted.floating_ips:
+                seen = next((s for s in tree.floating_ips if s.external_id == item.external_id), None)
+                if seen is not None:
+                    _record_address(item.row, seen)
+        self.lb = load(self.lb.pk)
+
+    def _refuse_missing(self, tree: TreeState | None) -> None:
+        if tree is None and self.lb.external_id and self.lb.delete_requested_at is None:
+            LoadBalancer.objects.filter(pk=self.lb.pk, missing_since=None).update(missing_since=timezone.now())
+            raise Gone(
+                f"Load balancer {self.lb.name} is missing at the cloud.",
+                hint="It was removed outside. Delete it here, or create it anew.",
+            )
+        if tree is not None and tree.balancer.provisioning == "ERROR" and self.lb.delete_requested_at is None:
+            raise InvalidStatusError(
+                f"Load balancer {self.lb.name} is in ERROR at the cloud, which allows no change but its deletion.",
+                hint="Ask the cloud's administrators for a failover, or delete it and build it anew.",
+            )
+
+    def _hold_to_plan(self, todo: Plan) -> None:
+        """Show the steps; hold them against the plan that a person confirmed. Runs before the first write of a round."""
+        task = self.task
+        if task.plan_digest and task.approved is None:
+            if todo.digest != task.plan_digest:
+                self._stop_changed(todo)
+            task.approved = sorted(todo.marks)
+            if not self.context.mine().update(approved=task.approved):
+                raise InvalidStatusError("The task is no longer this worker's.")
+        elif task.approved is not None and not todo.marks <= set(task.approved):
+            self._stop_changed(todo)
+        self.context.show_steps([(s.mark, s.sentence) for s in todo.steps])
+        over = TaskStep.objects.filter(task=task).exclude(mark__in=todo.marks).exclude(state=TaskStep.DONE)
+        over.update(state=TaskStep.DONE, ended_at=timezone.now())
+
+    def _stop_changed(self, todo: Plan) -> None:
+        raise PlanChangedError(
+            "The cloud changed since you looked: the work now needs steps that were not in the plan you confirmed. "
+            "Nothing more was sent.",
+            hint="Read the new plan and confirm it, or take the change back.",
+            extra=todo.as_dict(),
+        )
+
+    # -- waiting
+
+    def _settled(self, lb: LoadBalancer, tree: TreeState | None) -> bool:
+        """Is the tree's root at rest? If not, wait for it, in the worker and then outside it, and look again."""
+        if tree is None or tree.balancer.provisioning not in PENDING_WORDS:
+            return True
+        if not lb.external_id:
+            # A create whose answer was lost: the id is kept before anything else, so that nothing is made twice.
+            with self.context.owning():
+                LoadBalancer.objects.filter(pk=lb.pk).update(
+                    external_id=tree.balancer.external_id, applied=dict(desired.balancer_fields(lb))
+                )
+            self.lb = load(lb.pk)
+        self._wait(tree.balancer.provisioning)
+        return False
+
+    def _wait(self, word: str, *, first: float = FIRST_LOOK) -> State | None:
+        """Look at the root alone until it is no longer pending; None when it is gone. Raises `NotSettled`."""
+        pause, spent = first, 0.0
+        while True:
+            time.sleep(pause)
+            spent += pause
+            try:
+                root = self.port.status(self._root_id())
+            except Gone:
+                return None
+            if root.provisioning not in PENDING_WORDS:
+                self._rested()
+                return root
+            word = root.provisioning
+            if spent >= PATIENCE:
+                raise NotSettled(word)
+            self.context.guard_lazily()
+            pause = min(LONGEST_LOOK, pause * GROWTH)
+
+    def _root_id(self) -> str:
+        return self.lb.external_id
+
+    def _settle_from_before(self) -> None:
+        """A run that continues a wait: one look at the root before anything else is read."""
+        try:
+            root = self.port.status(self._root_id())
+        except Gone:
+            self._rested()
+            return
+        if root.provisioning in PENDING_WORDS:
+            raise NotSettled(root.provisioning)
+        self._rested()
+
+    def _rested(self) -> None:
+        if self.task.memory.get("waiting_since"):
+            self.context.remember(waiting_since="", looks=0)
+
+    def _later(self, word: str) -> Later:
+        since = self.task.memory.get("waiting_since") or timezone.now().isoformat()
+        looks = int(self.task.memory.get("looks", 0))
+        waited = timezone.now() - datetime.fromisoformat(since)
+        if waited >= SETTLE_LIMIT:
+            raise TimeoutError(
+                f"Load balancer {self.lb.name} has been {word} since {since[:19].replace('T', ' ')} UTC and does not come to rest.",
+                hint="Its administrators can free it at the cloud; then run the task again.",
+                cloud_request_id=self.watch.last_request_id,
+                extra={"stuck_since": since},
+            )
+        self.context.remember(waiting_since=since, looks=looks + 1)
+        return Later(min(10.0, 2.0 * 1.5**looks), f"The load balancer has been {word} since {since[11:19]} UTC")
+
+    # -- sending
+
+    def _left_out(self, step: Step, todo: Plan) -> bool:
+        """True for a refused step and for one that needs a refused one."""
+        if step.row in self.refused and step.mark in self._refused_marks:
+            return True
+        return any(n in self.refused for n in step.needs)
+
+    @property
+    def _refused_marks(self) -> set[str]:
+        return set(self.task.memory.get("refused", []))
+
+    def _carry_out(self, steps: Sequence[Step], wanted: WantedTree, sight: Sight) -> None:
+        rows = wanted.by_row()
+        ids = {row: s.external_id for row, s in sight.states.items()}
+        for batch in self._batches(steps, rows):
+            if any(n in self.refused for s in batch for n in s.needs):
+                for step in batch:
+                    self.context.step_failed(step.mark, Problem(f"Left out: what it needs was not made. ({step.sentence})"))
+                continue
+            self.context.check_cancel()
+            for step in batch:
+                self.context.step_started(step.mark)
+            try:
+                sent = self._send(batch, rows, ids, wanted)
+            except Busy:
+                self._wait("PENDING_UPDATE")
+                raise LookAgain from None
+            except QuotaFull as refusal:
+                if len(batch) > 1 and batch[0].kind == "member":
+                    self._one_by_one(batch, rows, ids, wanted)
+                    continue
+                self._refuse(batch, refusal)
+                continue
+            except (Refused, Unsupported) as refusal:
+                if self._already_there(refusal):
+                    raise LookAgain from None
+                self._refuse(batch, refusal)
+                continue
+            except Gone:
+                raise LookAgain from None
+            except CloudError as error:
+                if not error.doubtful:
+                    raise
+                self._doubt(error)
+                raise LookAgain from None
+            self._store(batch, sent, rows)
+            ids.update({row: s.external_id for row, s in sent.states.items()})
+            self._after(batch)
+        raise LookAgain
+
+    def _one_by_one(self, batch: Sequence[Step], rows: Mapping[str, Wanted], ids: dict[str, str], wanted: WantedTree) -> None:
+        """A batch that is over the quota is sent singly, so that as much as fits is made and the rest is named."""
+        for step in batch:
+            try:
+                sent = self._send([step], rows, ids, wanted)
+            except (QuotaFull, Refused) as refusal:
+                self._refuse([step], refusal)
+                continue
+            self._store([step], sent, rows)
+            self._after([step])
+
+    @staticmethod
+    def _already_there(refusal: CloudError) -> bool:
+        """A 409 that speaks of a double may be the echo of a call of ours whose answer was lost (A02): look."""
+        text = refusal.cause.lower()
+        return refusal.http_status == 409 and ("already" in text or "duplicate" in text) and not isinstance(refusal, QuotaFull)
+
+    def _doubt(self, error: CloudError) -> None:
+        """The answer was lost: note it, pause, look. The third time in a row it is the task's problem."""
+        doubts = int(self.task.memory.get("doubts", 0)) + 1
+        self.context.remember(doubts=doubts)
+        if doubts > 3:
+            raise error
+        time.sleep(min(5.0, 0.5 * 2**doubts))
+
+    def _batches(self, steps: Sequence[Step], rows: Mapping[str, Wanted]) -> Iterator[list[Step]]:
+        """Steps that one call carries: a new tree as a whole, new members of one pool; else one by one."""
+        capabilities = self.port.capabilities()
+        queue = list(steps)
+        if queue and queue[0].kind == "loadbalancer" and queue[0].verb == "create" and capabilities.tree_create:
+            tree = [s for s in queue if s.verb == "create"]
+            yield tree
+            queue = [s for s in queue if s.verb != "create"]
+        while queue:
+            head = queue.pop(0)
+            batch = [head]
+            if head.kind == "member" and head.verb == "create" and capabilities.member_batch:
+                parent = rows[head.row].parent
+                while queue and queue[0].kind == "member" and queue[0].verb == "create" and rows[queue[0].row].parent == parent:
+                    batch.append(queue.pop(0))
+            yield batch
+
+    def _send(self, batch: Sequence[Step], rows: Mapping[str, Wanted], ids: Mapping[str, str], wanted: WantedTree) -> Sent:
+        head = batch[0]
+        item = rows[head.row]
+        if head.kind == "floatingip":
+            return Sent({head.row: self._send_address(head, item)})
+        if head.verb == "create" and head.kind == "loadbalancer":
+            whole = batch if len(batch) > 1 else [head]
+            spec = desired.balancer_spec(wanted, whole, project_id=self.lb.external_project_id)
+            return Sent({head.row: self.port.create_tree(spec)})
+        senders: Mapping[str, Callable[[], Sent]] = {
+            "create": lambda: self._send_create(batch, rows, ids),
+            "update": lambda: self._send_update(head, item, ids),
+            "delete": lambda: self._send_delete(head, item, ids),
+        }
+        return senders[head.verb]()
+
+    def _send_create(self, batch: Sequence[Step], rows: Mapping[str, Wanted], ids: Mapping[str, str]) -> Sent:
+        head, item = batch[0], rows[batch[0].row]
+        root_id = self._root_id()
+        if head.kind == "listener":
+            pool_id = ids.get(str(item.desired.get("default_pool", "")), "")
+            return Sent({head.row: self.port.create_listener(root_id, desired.listener_spec(item, pool_id=pool_id))})
+        if head.kind == "pool":
+            return Sent({head.row: self.port.create_pool(desired.pool_spec(item), loadbalancer_id=root_id)})
+        specs = [desired.member_spec(rows[s.row]) for s in batch]
+        if len(specs) == 1:
+            return Sent({head.row: self.port.create_member(ids[item.parent], specs[0])})
+        self.port.add_members(ids[item.parent], specs)
+        return Sent({})
+
+    def _send_update(self, step: Step, item: Wanted, ids: Mapping[str, str]) -> Sent:
+        change = {name: item.desired[name] for name in step.after}
+        external_id = ids[step.row]
+        if step.kind == "listener":
+            if "default_pool" in change:
+                change["default_pool_id"] = ids.get(str(change.pop("default_pool")), "")
+            self.port.update_listener(external_id, change)
+        elif step.kind == "pool":
+            self.port.update_pool(external_id, change)
+        elif step.kind == "member":
+            self.port.update_member(ids[item.parent], external_id, change)
+        else:
+            self.port.update_balancer(external_id, change)
+        return Sent({})
+
+    def _send_delete(self, step: Step, item: Wanted, ids: Mapping[str, str]) -> Sent:
+        external_id = ids.get(step.row) or item.external_id
+        if step.kind == "listener":
+            self.port.delete_listener(external_id)
+        elif step.kind == "pool":
+            self.port.delete_pool(external_id)
+        elif step.kind == "member":
+            self.port.delete_member(ids[item.parent], external_id)
+        else:
+            self.port.delete_balancer(external_id, cascade=True)
+        return Sent({})
+
+    def _send_address(self, step: Step, item: Wanted) -> State:
+        if step.verb == "bind":
+            return self.region.network.bind(item.external_id, self.lb.port_id)
+        return self.region.network.release(item.external_id)
+
+    # -- after a send
+
+    def _store(self, batch: Sequence[Step], sent: Sent, rows: Mapping[str, Wanted]) -> None:
+        """Keep what the cloud accepted, at once: new ids, and the values that it took."""
+        with self.context.owning():
+            for step in batch:
+                item, model = rows[step.row], ROWS[step.kind]
+                given = sent.states.get(step.row)
+                if step.kind == "floatingip":
+                    _record_address(step.row, given, accepted=True)
+                elif step.verb == "create" and given is not None:
+                    # The values are what the cloud accepted of ours; the next full look records what it says.
+                    model.objects.filter(pk=step.row).update(
+                        external_id=given.external_id, applied=dict(item.desired), failure=None,
+                        provisioning_status=given.provisioning, operating_status=given.operating,
+                    )  # fmt: skip
+                elif step.verb == "update":
+                    row = model.objects.get(pk=step.row)
+                    row.applied = {**row.applied, **{n: item.desired[n] for n in step.after if n in fields_of(step.kind)}}
+                    row.failure = None
+                    row.save(update_fields=["applied", "failure"])
+            if batch[0].kind == "loadbalancer":
+                self.lb = load(self.lb.pk)
+            state.refresh(self.lb)
+
+    def _after(self, batch: Sequence[Step]) -> None:
+        """Wait for the tree to come to rest, then tick the steps off. A tree that went to ERROR is looked at in full."""
+        head = batch[0]
+        if head.kind != "floatingip":
+            new_tree = head.kind == "loadbalancer" and head.verb == "create"
+            root = self._wait("PENDING_UPDATE", first=NEW_TREE_FIRST_LOOK if new_tree else FIRST_LOOK)
+            if root is not None:
+                if root.provisioning == "ERROR":
+                    raise LookAgain
+                port_id = str(root.fields.get("port_id") or "")
+                if new_tree and port_id:
+                    LoadBalancer.objects.filter(pk=self.lb.pk).update(port_id=port_id, address=root.fields.get("address") or self.lb.address)
+                    self.lb = load(self.lb.pk)
+        for step in batch:
+            self.context.step_done(step.mark)
+
+    def _refuse(self, batch: Sequence[Step], refusal: Problem) -> None:
+        """The cloud said no: each row keeps the reason, its values stay pending, independent steps go on."""
+        for step in batch:
+            problem = type(refusal)(
+                f"{_not_done(step)}: {refusal.detail}", cause=refusal.cause, cloud_request_id=refusal.cloud_request_id,
+                hint=refusal.hint,
+            )  # fmt: skip
+            self.refused[step.row] = problem
+            ROWS[step.kind].objects.filter(pk=step.row).update(failure=problem.as_dict())
+            self.context.step_failed(step.mark, problem)
+        self.context.remember(refused=sorted(self._refused_marks | {s.mark for s in batch}))
+
+
+def _not_done(step: Step) -> str:
+    done = {"create": "created", "update": "changed", "delete": "deleted", "bind": "bound", "release": "released"}[step.verb]
+    return f"{KIND_WORDS[step.kind].capitalize()} {step.target} was not {done}"
+
+
+def _record_address(row: Any, seen: State | None, *, accepted: bool = False) -> None:
+    if seen is None:
+        return
+    values = {"port_id": str(seen.fields.get("port_id") or "")}
+    changes: dict[str, Any] = {"observed": values, "observed_at": timezone.now()}
+    if accepted:
+        changes |= {"applied": values, "failure": None}
+    Eip.objects.filter(pk=row).update(**changes)
+
+
+def _bury_never_made(lb: LoadBalancer, task: Task) -> None:
+    """Rows of this change set whose deletion was asked for and that no cloud ever had are done at once."""
+    named = {e["id"] for e in task.change_set}
+    now = timezone.now()
+    for model in (MemberBinding, PoolBinding, Listener):
+        rows = model.objects.filter(pk__in=named, external_id="", deleted_at=None).exclude(delete_requested_at=None)
+        mirror.bury(list(rows), now)
+    mirror.bury_unused(lb, now)
+
+
+def reconcile(context: Context) -> Later | None:
+    """The job `loadbalancer.reconcile`."""
+    return Reconciler(context, load(context.task.resource_id)).run()
+
+
+def read(context: Context) -> Later | None:
+    """The job `loadbalancer.read`: look at one tree and record what is there."""
+    lb = load(context.task.resource_id)
+    if lb.deleted_at is not None:
+        return None
+    with watching(TaskWatch(context)):
+        tree = look(lb, region_of(lb), desired.wanted_tree(lb, ()), everything=True)
+    with context.owning():
+        if tree is None:
+            LoadBalancer.objects.filter(pk=lb.pk, missing_since=None).update(missing_since=timezone.now())
+        else:
+            mirror.TreeWriter(lb, actor=product_actor(), task_id=context.task.pk).record(tree)
+        state.refresh(load(lb.pk))
+    if tree is None:
+        raise Gone(f"Load balancer {lb.name} is missing at the cloud.", hint="Delete it here, or create it anew.")
+    return None
+
+
+def ended(task: Task) -> None:
+    """In whatever way a task ends, the tree's statuses are brought up to date in the same transaction."""
+    lb = LoadBalancer.objects.filter(pk=task.resource_id, deleted_at=None).first()
+    if lb is not None:
+        state.refresh(lb)
+
+
+def register_jobs() -> None:
+    """Called once when the app starts."""
+    register(Job("loadbalancer.reconcile", "Change load balancer", reconcile, queue="fast", limit=timedelta(hours=1), ended=ended))
+    register(Job("loadbalancer.read", "Read load balancer", read, queue="fast", limit=timedelta(minutes=10), ended=ended))

@@ -1,0 +1,83 @@
+"""Dry runs: what a service call would do at the cloud, with nothing stored and nothing sent.
+
+A short transaction builds the rows that the call would make and is rolled back; then the cloud is looked at, outside any
+transaction; then the plan is made by the same pure function that the task uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from django.db import transaction
+
+from compute.clouds.errors import CloudError
+from compute.loadbalancers import desired
+from compute.loadbalancers.choices import PENDING_WORDS
+from compute.loadbalancers.jobs import load, look, region_of
+from compute.loadbalancers.models import LoadBalancer
+from compute.loadbalancers.plan import plan
+from core.engine.plan import Plan
+from core.engine.writing import Change
+
+COUNTED = {"loadbalancer": "load balancers", "listener": "listeners", "pool": "pools", "member": "members"}
+
+
+def preview(call: Callable[[], Change]) -> Plan:
+    """The plan of a service call on a balancer's tree. Raises what the call raises; sends no write anywhere."""
+    with transaction.atomic():
+        change = call()
+        if change.task is None:
+            transaction.set_rollback(True)
+            return Plan(warnings=("Nothing has to be sent to the cloud.", *change.warnings))
+        lb = load(change.task.resource_id)
+        wanted = desired.wanted_tree(lb, change.task.change_set)
+        transaction.set_rollback(True)
+    region = region_of(lb)
+    tree = look(lb, region, wanted)
+    made = plan(wanted, tree)
+    notes = [*made.warnings, *change.warnings]
+    if tree is not None and tree.balancer.provisioning in PENDING_WORDS:
+        notes.append(f"The load balancer is {tree.balancer.provisioning} at the cloud now; the work starts when it is at rest.")
+    if tree is not None and tree.balancer.provisioning == "ERROR" and not wanted.balancer.tombstone:
+        notes.append("The load balancer is in ERROR at the cloud, which allows no change but its deletion.")
+    return replace(made, warnings=tuple([*notes, *_quota_notes(lb, made, region)]))
+
+
+def _quota_notes(lb: LoadBalancer, made: Plan, region: Any) -> list[str]:
+    """What the plan adds against the cloud's limits, counted from what was read last; a cloud that tells none says nothing."""
+    adds = {kind: sum(1 for s in made.steps if s.kind == kind and s.verb == "create") for kind in COUNTED}
+    if not any(adds.values()):
+        return []
+    try:
+        limits = region.balancer.limits()
+    except CloudError:
+        return []
+    notes = []
+    used = _used(lb)
+    for kind, word in COUNTED.items():
+        limit = limits.get(kind, -1)
+        if adds[kind] and limit >= 0 and used[kind] + adds[kind] > limit:
+            notes.append(f"The cloud's quota of {limit} {word} is used up: {used[kind]} are there and {adds[kind]} would be added.")
+    return notes
+
+
+def _used(lb: LoadBalancer) -> dict[str, int]:
+    from_project = LoadBalancer.objects.filter(
+        manager=lb.manager_id, region=lb.region_id, external_project_id=lb.external_project_id, deleted_at=None
+    ).exclude(external_id="")
+    trees = from_project.values_list("pk", flat=True)
+    return {
+        "loadbalancer": from_project.count(),
+        "listener": _count("listeners", trees),
+        "pool": _count("pool_bindings", trees),
+        "member": _count("pool_bindings__members", trees),
+    }
+
+
+def _count(path: str, trees: Any) -> int:
+    where = {"pk__in": trees, f"{path}__deleted_at": None, f"{path}__isnull": False}
+    return LoadBalancer.objects.filter(**where).exclude(**{f"{path}__external_id": ""}).values(f"{path}__pk").distinct().count()
+
+
