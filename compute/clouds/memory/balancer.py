@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from compute.clouds.errors import Gone
 from compute.clouds.memory import bodies
-from compute.clouds.memory.server import children, listing, objects, quotas, trees
-from compute.clouds.memory.server.desk import Desk
+from compute.clouds.memory.server import children, listing, quotas, trees
 from compute.clouds.memory.states import state
 from compute.clouds.memory.store import Doc
 from compute.clouds.memory.wire import Handler, Wire
@@ -22,6 +22,7 @@ from compute.clouds.specs import (
     TreeState,
 )
 
+T = TypeVar("T")
 SERVICE = "load-balancer"
 ROOT = "/v2/lbaas"
 COLLECTIONS = {
@@ -63,10 +64,8 @@ class Balancer:
         return self._list("pool")
 
     def members(self, pool_id: str) -> Iterator[State]:
-        self._send_nothing_for_absent_pool = None
-        path = f"{ROOT}/pools/{pool_id}/members"
-        for doc in self._wire.pages(SERVICE, path, "member", region=self._region, parent=pool_id):
-            yield state("member", doc, parent=pool_id)
+        """Raises `Gone` when the pool is."""
+        yield from self._list("member", f"/pools/{pool_id}/members", under=("pool", pool_id), parent=pool_id)
 
     def policies(self) -> Iterator[State]:
         return self._list("policy")
@@ -86,18 +85,18 @@ class Balancer:
         members = {pool.external_id: tuple(self.members(pool.external_id)) for pool in pools}
         if not everything:
             return TreeState(balancer, listeners, pools, members)
-        return TreeState(
-            balancer,
-            listeners,
-            pools,
-            members,
-            policies=tuple(self._list("policy", root=external_id)),
-            monitors=tuple(self._list("monitor", root=external_id)),
+        policies = tuple(
+            self._with_rules(policy)
+            for listener in listeners
+            if listener.refs["policy_ids"]
+            for policy in self._list("policy", parent=listener.external_id)
         )
+        monitors = tuple(self._monitor(pool.refs["monitor_id"]) for pool in pools if pool.refs["monitor_id"])
+        return TreeState(balancer, listeners, pools, members, policies, monitors)
 
     def status(self, external_id: str) -> State:
         doc = self._wire.send(
-            SERVICE, "GET", f"{ROOT}/loadbalancers/{external_id}", lambda desk: listing.balancer(desk, external_id),
+            SERVICE, "GET", f"{ROOT}/loadbalancers/{external_id}", lambda desk: listing.single(desk, "loadbalancer", external_id),
             region=self._region, balancer_id=external_id,
         )  # fmt: skip
         return state("loadbalancer", doc)
@@ -119,7 +118,9 @@ class Balancer:
     def create_member(self, pool_id: str, spec: MemberSpec) -> State:
         body = bodies.member(spec)
         path = f"/pools/{pool_id}/members"
-        return self._write("POST", "member", path, lambda desk: children.create_member(desk, pool_id, body), parent=pool_id)
+        return self._write(
+            "POST", "member", path, lambda desk: children.create_member(desk, pool_id, body), parent=pool_id
+        )
 
     def add_members(self, pool_id: str, specs: Sequence[MemberSpec]) -> None:
         batch = [bodies.member(spec) for spec in specs]
@@ -133,17 +134,23 @@ class Balancer:
     def update_balancer(self, external_id: str, change: Mapping[str, Any]) -> State:
         body = bodies.change("loadbalancer", change)
         path = f"/loadbalancers/{external_id}"
-        return self._write("PUT", "loadbalancer", path, lambda desk: trees.update(desk, external_id, body), id=external_id)
+        return self._write(
+            "PUT", "loadbalancer", path, lambda desk: trees.update(desk, external_id, body), id=external_id
+        )
 
     def update_listener(self, external_id: str, change: Mapping[str, Any]) -> State:
         body = bodies.change("listener", change)
         path = f"/listeners/{external_id}"
-        return self._write("PUT", "listener", path, lambda desk: children.update_listener(desk, external_id, body), id=external_id)
+        return self._write(
+            "PUT", "listener", path, lambda desk: children.update_listener(desk, external_id, body), id=external_id
+        )
 
     def update_pool(self, external_id: str, change: Mapping[str, Any]) -> State:
         body = bodies.change("pool", change)
         path = f"/pools/{external_id}"
-        return self._write("PUT", "pool", path, lambda desk: children.update_pool(desk, external_id, body), id=external_id)
+        return self._write(
+            "PUT", "pool", path, lambda desk: children.update_pool(desk, external_id, body), id=external_id
+        )
 
     def update_member(self, pool_id: str, external_id: str, change: Mapping[str, Any]) -> State:
         body = bodies.change("member", change)
@@ -170,7 +177,7 @@ class Balancer:
 
     # --- the calls
 
-    def _send[T](self, method: str, path: str, handler: Handler[T], *, status: int = 0) -> T:
+    def _send(self, method: str, path: str, handler: Handler[T], *, status: int = 0) -> T:
         return self._wire.send(SERVICE, method, ROOT + path, handler, region=self._region, status=status)
 
     def _write(
@@ -184,8 +191,21 @@ class Balancer:
         try:
             self._send("DELETE", path, handler)
         except Gone:
-            pass
+            return
 
-    def _list(self, kind: str, **query: str) -> Iterator[State]:
-        for doc in self._wire.pages(SERVICE, f"{ROOT}/{COLLECTIONS[kind]}", kind, region=self._region, **query):
-            yield state(kind, doc)
+    def _list(self, kind: str, path: str = "", under: tuple[str, str] = ("", ""), **query: str) -> Iterator[State]:
+        path = ROOT + (path or f"/{COLLECTIONS[kind]}")
+        for doc in self._wire.pages(SERVICE, path, kind, region=self._region, under=under, **query):
+            yield state(kind, doc, parent=under[1])
+
+    def _with_rules(self, policy: State) -> State:
+        """A list of policies names their rules by id only; what they say is one call more per policy."""
+        id = policy.external_id
+        path = f"{ROOT}/l7policies/{id}/rules"
+        rules = list(self._wire.pages(SERVICE, path, "rule", region=self._region, under=("policy", id), parent=id))
+        return replace(policy, raw={**policy.raw, "rules": rules})
+
+    def _monitor(self, id: str) -> State:
+        return state(
+            "monitor", self._send("GET", f"/healthmonitors/{id}", lambda desk: listing.single(desk, "monitor", id))
+        )

@@ -34,11 +34,8 @@ class Network:
         return self._list(ADDRESSES, "floatingip")
 
     def floating_ip(self, external_id: str) -> State:
-        def read(desk: Desk) -> Doc:
-            found = listing.show(desk, "floatingip", [neutron.floating_ip(desk, external_id)])
-            return found[0] if found else _raise_absent(desk, external_id)
-
-        return self._one("GET", f"{ADDRESSES}/{external_id}", read)
+        path = f"{ADDRESSES}/{external_id}"
+        return self._one("GET", path, lambda desk: listing.single(desk, "floatingip", external_id))
 
     def allocate(self, network_id: str, *, description: str = "", project_id: str = "") -> State:
         body: Doc = {"floating_network_id": network_id, "description": description}
@@ -59,7 +56,7 @@ class Network:
                 region=self._region,
             )  # fmt: skip
         except Gone:
-            pass
+            return
 
     def _put(self, external_id: str, body: dict[str, Any]) -> State:
         handler = _shown(lambda desk: neutron.update_floating_ip(desk, external_id, body))
@@ -81,7 +78,3 @@ def _shown(handler: Handler[Row]) -> Handler[Doc]:
         return neutron.shown(desk, "floatingip", [handler(desk)])[0]
 
     return run
-
-
-def _raise_absent(desk: Desk, id: str) -> Doc:
-    raise neutron.absent_floating_ip(id)

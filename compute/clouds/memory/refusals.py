@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unauthorised, Unreachable, Unsupported
 
-HTML = "<html><head><title>503 Service Unavailable</title></head><body><h1>503</h1>No server is available.</body></html>"
+HTML = (
+    "<html><head><title>503 Service Unavailable</title></head><body><h1>503</h1>No server is available.</body></html>"
+)
 
 
 @dataclass

@@ -108,7 +108,11 @@ def _member(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
 
 
 def _policy(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
-    refs |= {"listener_id": raw["listener_id"], "redirect_pool_id": fields["redirect_pool_id"], "rule_ids": _ids(raw, "rules")}
+    refs |= {
+        "listener_id": raw["listener_id"],
+        "redirect_pool_id": fields["redirect_pool_id"],
+        "rule_ids": _ids(raw, "rules"),
+    }
 
 
 def _monitor(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:

@@ -90,7 +90,14 @@ class Transaction:
         return rows[0] if rows else None
 
     def find(
-        self, kind: str, *, tag: str = "", ids: Sequence[str] | None = None, after: int = 0, limit: int = -1, **equal: str
+        self,
+        kind: str,
+        *,
+        tag: str = "",
+        ids: Sequence[str] | None = None,
+        after: int = 0,
+        limit: int = -1,
+        **equal: str,
     ) -> list[Row]:
         """Rows of a kind in the order in which they were made. `equal`: columns that must have this value."""
         where, values = ["region=?", "kind=?", "seq>?"], [self.region, kind, after]
@@ -181,8 +188,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
-        self._lock = threading.Lock()
+        self._opened = 0  # rises with `close`: connections of an earlier count are not used any more
 
     @contextmanager
     def writing(self, region: str = "") -> Iterator[Transaction]:
@@ -199,12 +205,11 @@ class Store:
         return self._connection().execute(query, values).fetchone() is not None
 
     def close(self) -> None:
-        """Close the connections of all threads; they open again when they are needed."""
-        with self._lock:
-            connections, self._all = self._all, []
-            self._local = threading.local()
-        for connection in connections:
-            connection.close()
+        """Give up the connections: this thread's now, those of others when they next want one."""
+        kept = getattr(self._local, "connection", None)
+        if kept is not None:
+            kept[1].close()
+        self._opened += 1
 
     def _transaction(self, begin: str, region: str) -> Iterator[Transaction]:
         connection = self._connection()
@@ -217,21 +222,20 @@ class Store:
         connection.execute("COMMIT")
 
     def _connection(self) -> sqlite3.Connection:
-        kept: tuple[int, sqlite3.Connection] | None = getattr(self._local, "connection", None)
-        if kept is not None and kept[0] == os.getpid():
+        valid = (os.getpid(), self._opened)
+        kept: tuple[tuple[int, int], sqlite3.Connection] | None = getattr(self._local, "connection", None)
+        if kept is not None and kept[0] == valid:
             return kept[1]
         if not self.path.exists():
             raise NoSuchCloud(self.path.stem)
         connection = connect(self.path)
-        with self._lock:
-            self._all.append(connection)
-        self._local.connection = (os.getpid(), connection)
+        self._local.connection = (valid, connection)
         return connection
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that waits for others and is quick; losing the last changes matters only when the machine dies."""
-    connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=30, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")
     connection.execute("PRAGMA cache_size=-8000")
     return connection

@@ -16,7 +16,7 @@ from compute.clouds import calls
 from compute.clouds.calls import Call
 from compute.clouds.errors import CloudError, Unauthorised, Unsupported
 from compute.clouds.memory import knobs
-from compute.clouds.memory.faults import NONE, Fault, Faults
+from compute.clouds.memory.faults import Fault, Faults
 from compute.clouds.memory.refusals import (
     HTML,
     Answer,
@@ -100,11 +100,16 @@ class Wire:
             self._token = None
         return attempt()
 
-    def pages(self, service: str, path: str, kind: str, *, region: str, **query: Any) -> Iterator[Doc]:
-        """The objects of a list, one call per page, each made when its objects are wanted."""
+    def pages(
+        self, service: str, path: str, kind: str, *, region: str, under: tuple[str, str] = ("", ""), **query: Any
+    ) -> Iterator[Doc]:
+        """The objects of a list, one call per page, each made when its objects are wanted.
+
+        `under`: kind and id of what the path lies in; when that is gone the answer is 404.
+        """
         mark: Mark | None = Mark()
         while mark is not None:
-            page: Page = self.send(service, "GET", path, _page_handler(kind, mark, query), region=region)
+            page: Page = self.send(service, "GET", path, _page_handler(kind, mark, under, query), region=region)
             yield from page.items
             mark = page.more
 
@@ -113,10 +118,22 @@ class Wire:
             _pass_by(self.faults.take(method="POST", path=TOKENS, region=""), self._credentials.timeout)
             with self.store.reading() as tx:
                 settings = knobs.load(tx)
-                who = keystone.log_in(tx, settings, self._credentials, self._project_id)
+                who = keystone.log_in(tx, settings, self._credentials, project_id)
             return Token(who, settings.token_calls or -1)
 
-        return self._call(Call("identity", "POST", TOKENS), serve, status=201)
+        call = Call("identity", "POST", TOKENS)
+        project_id = self._project_id
+        try:
+            return self._call(call, serve, status=201)
+        except Unauthorised as refused:
+            if not project_id:
+                raise
+            # An admin without a role in that project works there with the token of its own.
+            project_id = ""
+            token = self._call(call, serve, status=201)
+            if not token.who.is_admin:
+                raise refused from None
+            return token
 
     def _call(self, call: Call, serve: Callable[[], T], *, status: int) -> T:
         """Tell the watch, get the answer, tell the watch again."""
@@ -144,7 +161,14 @@ class Wire:
         return result
 
     def _serve(
-        self, method: str, path: str, handler: Handler[T], region: str, token: Token, balancer_id: str, written: tuple[str, str]
+        self,
+        method: str,
+        path: str,
+        handler: Handler[T],
+        region: str,
+        token: Token,
+        balancer_id: str,
+        written: tuple[str, str],
     ) -> T:
         fault = self.faults.take(method=method, path=path, region=region)
         late = _pass_by(fault, self._credentials.timeout)
@@ -169,13 +193,13 @@ class Wire:
         with self.store.writing(region) as tx:
             desk = Desk(tx, who, knobs.load(tx), fault)
             settling.settle_due(desk)
-            before = _shown(desk, *written) if fault.kind == "stale_read" else None
+            lagging = fault.kind == "stale_read"
+            kind, id = written
+            before = listing.as_it_is(desk, kind, id) if lagging and id else None
             result = handler(desk)
             settling.settle_due(desk)
-            if fault.kind == "stale_read":
-                kind, id = written
-                made = result.get("id", "") if isinstance(result, dict) else ""
-                listing.keep_old_news(desk, kind, id or str(made), before, int(fault.get("reads", 1)))
+            if lagging and isinstance(result, dict):
+                listing.keep_old_news(desk, kind, str(result["id"]), before, int(fault.get("reads", 1)))
         return result
 
     def _check(self, token: Token) -> None:
@@ -212,15 +236,5 @@ def _pass_by(fault: Fault, timeout: float) -> Answer | None:
     return None
 
 
-def _page_handler(kind: str, mark: Mark, query: dict[str, Any]) -> Handler[Page]:
-    return lambda desk: listing.page(desk, kind, mark, **query)
-
-
-def _shown(desk: Desk, kind: str, id: str) -> Doc | None:
-    row = desk.tx.get(kind, id) if id else None
-    return listing.show(replace_fault(desk), kind, [row])[0] if row else None
-
-
-def replace_fault(desk: Desk) -> Desk:
-    """The same desk without its fault."""
-    return replace(desk, fault=NONE)
+def _page_handler(kind: str, mark: Mark, under: tuple[str, str], query: dict[str, Any]) -> Handler[Page]:
+    return lambda desk: listing.page(desk, kind, mark, under, **query)

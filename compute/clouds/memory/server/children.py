@@ -139,9 +139,7 @@ def make_pool(desk: Desk, balancer: Row, body: Body) -> Row:
     check_persistence(doc["protocol"], doc["session_persistence"])
     _check_algorithm(balancer, doc["lb_algorithm"])
     doc["session_persistence"] = _persistence(doc["session_persistence"])
-    pool = make(
-        desk, "pool", doc, balancer=balancer.id, project=balancer.project, body=body, parent=balancer.id
-    )
+    pool = make(desk, "pool", doc, balancer=balancer.id, project=balancer.project, body=body, parent=balancer.id)
     if body.get("healthmonitor"):
         extras.make_monitor(desk, balancer, pool, body["healthmonitor"])
     members = body.get("members") or ()
@@ -182,9 +180,7 @@ def listeners_of(desk: Desk, pool: Row) -> list[Row]:
 
 def _check_algorithm(balancer: Row, algorithm: str) -> None:
     if algorithm not in AMPHORA_ALGORITHMS:
-        raise unsupported_option(
-            balancer.doc["provider"], f"Amphora provider does not support {algorithm} algorithm."
-        )
+        raise unsupported_option(balancer.doc["provider"], f"Amphora provider does not support {algorithm} algorithm.")
 
 
 def _persistence(value: Body | None) -> Doc | None:
@@ -226,7 +222,14 @@ def make_member(desk: Desk, balancer: Row, pool: Row, body: Body) -> Row:
                 f" on protocol_port {doc['protocol_port']}",
             )
     return make(
-        desk, "member", doc, balancer=balancer.id, project=balancer.project, body=body, parent=pool.id, address=doc["address"]
+        desk,
+        "member",
+        doc,
+        balancer=balancer.id,
+        project=balancer.project,
+        body=body,
+        parent=pool.id,
+        address=doc["address"],
     )
 
 
@@ -248,7 +251,10 @@ def batch_members(desk: Desk, pool_id: str, bodies: Sequence[Body], *, additive:
         return
     quotas.need_room(desk, pool.project, "member", max(0, len(fresh) - len(going)))
     for member, body in known:
-        apply(member, changes("member", {k: v for k, v in body.items() if k not in ("address", "protocol_port", "subnet_id")}))
+        apply(
+            member,
+            changes("member", {k: v for k, v in body.items() if k not in ("address", "protocol_port", "subnet_id")}),
+        )
     for body in fresh:
         make_member(desk, balancer, pool, body)
     for member in going:

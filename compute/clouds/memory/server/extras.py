@@ -38,9 +38,7 @@ def make_monitor(desk: Desk, balancer: Row, pool: Row, body: Body) -> Row:
         doc["url_path"] = doc["url_path"] or "/"
         doc["expected_codes"] = doc["expected_codes"] or "200"
     _check_path(doc)
-    return make(
-        desk, "monitor", doc, balancer=balancer.id, project=balancer.project, body=body, parent=pool.id
-    )
+    return make(desk, "monitor", doc, balancer=balancer.id, project=balancer.project, body=body, parent=pool.id)
 
 
 def create_policy(desk: Desk, body: Body) -> Doc:
@@ -118,9 +116,7 @@ def _make_rule(desk: Desk, balancer: Row, policy: Row, body: Body) -> Row:
     doc = new("rule", {k: v for k, v in body.items() if k != "_id"})
     if doc["type"] in ("HEADER", "COOKIE") and not doc["key"]:
         raise Answer(400, f"Invalid L7 Rule: L7 rule type {doc['type']} needs a key")
-    return make(
-        desk, "rule", doc, balancer=balancer.id, project=balancer.project, body=body, parent=policy.id
-    )
+    return make(desk, "rule", doc, balancer=balancer.id, project=balancer.project, body=body, parent=policy.id)
 
 
 def _target(desk: Desk, balancer: Row, body: Body, doc: Doc, pools: Mapping[str, Row]) -> Row | None:

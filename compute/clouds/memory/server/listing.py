@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compute.clouds.memory.refusals import Answer
+from compute.clouds.memory.refusals import Answer, not_found
 from compute.clouds.memory.server import neutron, objects, settling
 from compute.clouds.memory.server.desk import Desk
+from compute.clouds.memory.server.shapes import TITLES
 from compute.clouds.memory.store import Doc, Row, Store, Transaction
 
 NETWORK_KINDS = ("network", "subnet", "port", "floatingip")
@@ -34,8 +35,13 @@ class Page:
     more: Mark | None = None
 
 
-def page(desk: Desk, kind: str, mark: Mark, **query: Any) -> Page:
-    """One page of a list of what the asker may see. Raises the answer with which the page breaks off."""
+def page(desk: Desk, kind: str, mark: Mark, under: tuple[str, str] = ("", ""), **query: Any) -> Page:
+    """One page of a list of what the asker may see.
+
+    `under`: kind and id of what the list belongs to. Raises 404 and 403 for that, and what a page breaks off with.
+    """
+    if under[1]:
+        objects.need(desk, *under)
     if mark.cut:
         raise Answer(mark.cut, f"The list of {kind}s broke off.")
     fault = desk.fault
@@ -50,14 +56,24 @@ def page(desk: Desk, kind: str, mark: Mark, **query: Any) -> Page:
     return Page(show(desk, kind, rows[:size]), more)
 
 
-def balancer(desk: Desk, id: str) -> Doc:
-    """One balancer; looking at it counts as a status read. Raises 403, 404."""
-    row = objects.need(desk, "loadbalancer", id)
-    [doc] = show(desk, "loadbalancer", [row]) or [None]
-    if doc is None:
-        raise Answer(404, f"Load Balancer {id} not found.")
-    settling.count_read(desk.tx, id)
-    return doc
+def single(desk: Desk, kind: str, id: str) -> Doc:
+    """One object; looking at a balancer counts as a status read. Raises 403, 404."""
+    network = kind in NETWORK_KINDS
+    row = neutron.floating_ip(desk, id) if network else objects.need(desk, kind, id)
+    docs = show(desk, kind, [row])
+    if not docs:  # made, but not to be seen yet
+        raise neutron.absent_floating_ip(id) if network else not_found(TITLES[kind], id)
+    if kind == "loadbalancer":
+        settling.count_read(desk.tx, id)
+    return docs[0]
+
+
+def as_it_is(desk: Desk, kind: str, id: str) -> Doc | None:
+    """One object as it stands in the cloud, or None."""
+    row = desk.tx.get(kind, id)
+    if row is None:
+        return None
+    return (neutron.shown(desk, kind, [row]) if kind in NETWORK_KINDS else objects.shown(desk.tx, kind, [row]))[0]
 
 
 def show(desk: Desk, kind: str, rows: Sequence[Row]) -> list[Doc]:
@@ -82,7 +98,9 @@ def changes_something(store: Store, region: str, *, balancer_id: str = "") -> bo
     """Whether a read would change the cloud: it uses up old news or a status read. Then it needs the write lock."""
     if store.any("SELECT 1 FROM stale WHERE region=? LIMIT 1", region):
         return True
-    return bool(balancer_id) and store.any("SELECT 1 FROM pending WHERE region=? AND root=? AND reads>0", region, balancer_id)
+    return bool(balancer_id) and store.any(
+        "SELECT 1 FROM pending WHERE region=? AND root=? AND reads>0", region, balancer_id
+    )
 
 
 def _visible(desk: Desk, kind: str, after: int, limit: int, query: Mapping[str, Any]) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from compute.clouds.memory.refusals import Answer, over_quota
@@ -23,7 +23,15 @@ def can_see(desk: Desk, row: Row) -> bool:
 
 
 def new_port(
-    desk: Desk, subnet: Row, *, project: str, device_owner: str, device_id: str, address: str = "", id: str = "", name: str = ""
+    desk: Desk,
+    subnet: Row,
+    *,
+    project: str,
+    device_owner: str,
+    device_id: str,
+    address: str = "",
+    id: str = "",
+    name: str = "",
 ) -> Row:
     """A port with one address of the subnet. Raises 400 and 409 in Neutron's words."""
     address = _allocate(desk.tx, "port", subnet, address)
@@ -69,8 +77,12 @@ def floating_ip(desk: Desk, id: str) -> Row:
     """One floating IP. Raises 404, for those of others too."""
     row = desk.tx.get("floatingip", id)
     if row is None or not can_see(desk, row):
-        raise Answer(404, f"Floating IP {id} could not be found.", "FloatingIPNotFound")
+        raise absent_floating_ip(id)
     return row
+
+
+def absent_floating_ip(id: str) -> Answer:
+    return Answer(404, f"Floating IP {id} could not be found.", "FloatingIPNotFound")
 
 
 def update_floating_ip(desk: Desk, id: str, body: Mapping[str, Any]) -> Row:
@@ -136,7 +148,9 @@ def _allocate(tx: Transaction, kind: str, subnet: Row, wanted: str) -> str:
         if ipaddress.ip_address(wanted) not in ipaddress.ip_network(subnet.doc["cidr"]):
             raise Answer(400, f"IP address {wanted} is not a valid IP for the specified subnet.", "InvalidIpForSubnet")
         if wanted == subnet.doc["gateway_ip"] or tx.find(kind, parent=subnet.id, address=wanted):
-            raise Answer(409, f"IP address {wanted} already allocated in subnet {subnet.id}", "IpAddressAlreadyAllocated")
+            raise Answer(
+                409, f"IP address {wanted} already allocated in subnet {subnet.id}", "IpAddressAlreadyAllocated"
+            )
         return wanted
     query = "SELECT address FROM object WHERE region=? AND kind=? AND parent=?"
     taken = {address for (address,) in tx.sql.execute(query, (tx.region, kind, subnet.id))}
@@ -148,7 +162,18 @@ def _allocate(tx: Transaction, kind: str, subnet: Row, wanted: str) -> str:
 
 def _pool(subnet: Row) -> Iterator[str]:
     for pool in subnet.doc["allocation_pools"]:
-        address, end = ipaddress.ip_address(pool["start"]), ipaddress.ip_address(pool["end"])
-        while address <= end:
-            yield str(address)
-            address += 1
+        start, end = ipaddress.ip_address(pool["start"]), ipaddress.ip_address(pool["end"])
+        for offset in range(int(end) - int(start) + 1):
+            yield str(start + offset)
+
+
+def subnet_doc(id: str, network: Row, cidr: str, *, name: str, dns: Sequence[str], now: str) -> Doc:
+    """A subnet with its gateway at the first address and one pool of all others."""
+    block = ipaddress.ip_network(cidr)
+    last = block.broadcast_address - 1 if block.version == 4 else block.broadcast_address
+    return {
+        "id": id, "name": name, "description": "", "network_id": network.id, "cidr": str(block), "ip_version": block.version,
+        "gateway_ip": str(block.network_address + 1), "dns_nameservers": list(dns), "enable_dhcp": True, "host_routes": [],
+        "allocation_pools": [{"start": str(block.network_address + 2), "end": str(last)}],
+        "project_id": network.project, "tenant_id": network.project, "tags": [], "created_at": now, "updated_at": now,
+    }  # fmt: skip

@@ -13,7 +13,16 @@ from compute.clouds.memory.store import Doc, Row, Transaction
 
 
 def make(
-    desk: Desk, kind: str, doc: Doc, *, balancer: str, project: str, body: Mapping[str, Any], parent: str, link: str = "", address: str = ""
+    desk: Desk,
+    kind: str,
+    doc: Doc,
+    *,
+    balancer: str,
+    project: str,
+    body: Mapping[str, Any],
+    parent: str,
+    link: str = "",
+    address: str = "",
 ) -> Row:
     """Insert a new object, PENDING_CREATE. `body["_id"]` is honoured only for estates that want fixed ids."""
     id = str(body.get("_id") or desk.new_id())
@@ -23,7 +32,15 @@ def make(
     }  # fmt: skip
     root = "" if kind == "loadbalancer" else balancer
     row = Row(
-        kind, id, whole, parent=parent, root=root, link=link, project=project, name=str(doc.get("name", "")), address=address
+        kind,
+        id,
+        whole,
+        parent=parent,
+        root=root,
+        link=link,
+        project=project,
+        name=str(doc.get("name", "")),
+        address=address,
     )
     return desk.tx.insert(row)
 

@@ -64,7 +64,9 @@ def settle_due(desk: Desk) -> None:
 
 def count_read(tx: Transaction, balancer_id: str) -> None:
     """The balancer was looked at: one read less until it is ready."""
-    tx.sql.execute("UPDATE pending SET reads = reads - 1 WHERE region=? AND root=? AND reads>0", (tx.region, balancer_id))
+    tx.sql.execute(
+        "UPDATE pending SET reads = reads - 1 WHERE region=? AND root=? AND reads>0", (tx.region, balancer_id)
+    )
 
 
 def settle(desk: Desk, balancer_id: str, outcome: str = "ACTIVE") -> None:

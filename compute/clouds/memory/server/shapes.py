@@ -94,7 +94,15 @@ UPDATABLE: Mapping[str, Doc] = {
         "redirect_prefix": None,
         "redirect_http_code": None,
     },
-    "rule": {"admin_state_up": True, "type": "PATH", "compare_type": "STARTS_WITH", "key": None, "value": "", "invert": False, "tags": []},
+    "rule": {
+        "admin_state_up": True,
+        "type": "PATH",
+        "compare_type": "STARTS_WITH",
+        "key": None,
+        "value": "",
+        "invert": False,
+        "tags": [],
+    },
 }
 # Fields that only a creation may name; None marks those that it must name.
 FIXED: Mapping[str, Doc] = {
@@ -134,7 +142,16 @@ WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("pool", "lb_algorithm"): ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"),
     ("monitor", "type"): ("HTTP", "HTTPS", "PING", "TCP", "TLS-HELLO", "UDP-CONNECT", "SCTP"),
     ("policy", "action"): ("REJECT", "REDIRECT_TO_POOL", "REDIRECT_TO_URL", "REDIRECT_PREFIX"),
-    ("rule", "type"): ("HOST_NAME", "PATH", "FILE_TYPE", "HEADER", "COOKIE", "SSL_CONN_HAS_CERT", "SSL_VERIFY_RESULT", "SSL_DN_FIELD"),
+    ("rule", "type"): (
+        "HOST_NAME",
+        "PATH",
+        "FILE_TYPE",
+        "HEADER",
+        "COOKIE",
+        "SSL_CONN_HAS_CERT",
+        "SSL_VERIFY_RESULT",
+        "SSL_DN_FIELD",
+    ),
     ("rule", "compare_type"): ("REGEX", "STARTS_WITH", "ENDS_WITH", "CONTAINS", "EQUAL_TO"),
 }
 RANGES: Mapping[tuple[str, str], tuple[int, int]] = {
@@ -213,9 +230,7 @@ def check_cidrs(cidrs: list[str] | None, vip_address: str) -> None:
         except ValueError:
             raise bad_value("allowed_cidrs", cidr, "Value should be IPv4 or IPv6 CIDR format") from None
         if network.version != ipaddress.ip_address(vip_address).version:
-            raise invalid(
-                f"CIDR {cidr} IP version incompatible with all VIPs ['{vip_address}'] IP version."
-            )
+            raise invalid(f"CIDR {cidr} IP version incompatible with all VIPs ['{vip_address}'] IP version.")
 
 
 def canonical_address(address: Any, name: str = "address") -> str:
