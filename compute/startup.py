@@ -6,6 +6,7 @@ from django.conf import settings
 
 from compute.clouds import memory, registry
 from compute.loadbalancers.jobs import register_jobs as register_balancer_jobs
+from compute.sync.jobs import register_jobs as register_sync_jobs
 
 
 def register_all() -> None:
@@ -13,3 +14,4 @@ def register_all() -> None:
     memory.configure(settings.SKYDECK_HOME / "memory-clouds")
     registry.register("memory", memory.open_memory)
     register_balancer_jobs()
+    register_sync_jobs()

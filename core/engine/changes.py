@@ -88,6 +88,10 @@ class Changes:
         row.refresh_from_db(fields=["delete_requested_at"])
         self._note("delete", row, versions, {})
 
+    def removed(self, row: Any) -> None:
+        """A row without a tombstone is on its way out."""
+        self._note("delete", row, [getattr(row, "version", 0)] * 2, {})
+
     def restored(self, row: Any) -> None:
         """A tombstone was taken back."""
         self._note("restore", row, [getattr(row, "version", 0)] * 2, {})

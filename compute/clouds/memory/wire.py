@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from compute.clouds import calls
 from compute.clouds.calls import Call
-from compute.clouds.errors import CloudError, Unauthorised, Unsupported
+from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
 from compute.clouds.memory import knobs
 from compute.clouds.memory.faults import Fault, Faults
 from compute.clouds.memory.refusals import (
@@ -47,12 +47,21 @@ class Token:
 class Wire:
     """The connection of one credential, scoped to one project, to one cloud. Safe for several threads."""
 
-    def __init__(self, store: Store, credentials: Credentials, project_id: str = "") -> None:
-        self.store = store
-        self.faults = Faults(store)
+    def __init__(self, find_store: Callable[[], Store], credentials: Credentials, project_id: str = "") -> None:
+        self._find_store = find_store  # asked each time: tests move the folder while a cloud is open
         self._credentials = credentials
         self._project_id = project_id
         self._token: Token | None = None
+
+    @property
+    def store(self) -> Store:
+        """The file of the cloud."""
+        return self._find_store()
+
+    @property
+    def faults(self) -> Faults:
+        """What is to go wrong there."""
+        return Faults(self.store)
 
     def who(self, *, fresh: bool = False) -> Who:
         """Who we are there; logs in when it must, or when a `fresh` answer is wanted. Raises `Unauthorised`, …"""
@@ -61,11 +70,13 @@ class Wire:
         return self._token.who
 
     def need_service(self, service: str, region: str) -> None:
-        """Raises `Unsupported` when the catalogue has no such service in that region."""
-        if service not in self.who().catalogue.get(region, ()):
-            raise Unsupported(
-                f"The memory cloud offers no {service} service in the region “{region}”.", extra={"provider": "memory"}
-            )
+        """Raises `Unsupported` when the catalogue has no such region, or no such service there."""
+        catalogue = self.who().catalogue
+        if region not in catalogue:
+            hint = f"Its regions: {', '.join(sorted(catalogue)) or 'none'}."
+            raise Unsupported(f"This cloud has no region “{region}”.", field="regions", hint=hint)
+        if service not in catalogue[region]:
+            raise Unsupported(f"The memory cloud offers no {service} service in region “{region}” of this account.")
 
     def send(
         self,
@@ -118,22 +129,25 @@ class Wire:
             _pass_by(self.faults.take(method="POST", path=TOKENS, region=""), self._credentials.timeout)
             with self.store.reading() as tx:
                 settings = knobs.load(tx)
-                who = keystone.log_in(tx, settings, self._credentials, project_id)
+                who = keystone.log_in(tx, settings, self._credentials, self._project_id)
             return Token(who, settings.token_calls or -1)
 
-        call = Call("identity", "POST", TOKENS)
-        project_id = self._project_id
         try:
-            return self._call(call, serve, status=201)
-        except Unauthorised as refused:
-            if not project_id:
-                raise
-            # An admin without a role in that project works there with the token of its own.
-            project_id = ""
-            token = self._call(call, serve, status=201)
-            if not token.who.is_admin:
-                raise refused from None
-            return token
+            return self._call(Call("identity", "POST", TOKENS), serve, status=201)
+        except Unauthorised as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: Unauthorised) -> CloudError:
+        """A refused log-in as an error about the account's form, or about the project that was asked for."""
+        kept: dict[str, Any] = {
+            "http_status": error.http_status, "cause": error.cause, "cloud_request_id": error.cloud_request_id,
+        }  # fmt: skip
+        who = self._credentials.username
+        if self._project_id:  # the account's own log-in has worked just before
+            return Refused(f"User “{who}” has no role in project “{self._project_id}”.", **kept)
+        if self._credentials.kind == "application_credential":
+            return Unauthorised("The cloud did not accept the application credential.", field="secret", **kept)
+        return Unauthorised(f"The cloud did not accept the login of user “{who}”.", field="secret", **kept)
 
     def _call(self, call: Call, serve: Callable[[], T], *, status: int) -> T:
         """Tell the watch, get the answer, tell the watch again."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from compute.clouds.openstack.account import OpenStackAccount
 from compute.clouds.openstack.api import Api
 from compute.clouds.openstack.balancer import OpenStackBalancers
 from compute.clouds.openstack.network import OpenStackNetworks
 from compute.clouds.openstack.session import Sessions
+from compute.clouds.ports import Cloud
 from compute.clouds.specs import Credentials
+
+Port = TypeVar("Port")
+MOST_REGIONS = 128  # regions times projects that are kept
 
 
 class OpenStackRegion:
@@ -20,34 +27,36 @@ class OpenStackRegion:
         self._sessions = sessions
         self._wanted = project_id
         self._lock = threading.RLock()
-        self._network: OpenStackNetworks | None = None
-        self._balancer: OpenStackBalancers | None = None
+        # Port by service, with the address that it was made for: a new token may bring another catalogue.
+        self._ports: dict[str, tuple[str, object]] = {}
 
     @property
     def network(self) -> OpenStackNetworks:
         """Neutron. Raises `Unsupported` when the region has none, and what a login raises."""
-        with self._lock:
-            if self._network is None:
-                self._network = OpenStackNetworks(self._api("network"))
-            return self._network
+        return self._port("network", OpenStackNetworks)
 
     @property
     def balancer(self) -> OpenStackBalancers:
         """Octavia. Raises `Unsupported` when the region has none, and what a login raises."""
-        with self._lock:
-            if self._balancer is None:
-                self._balancer = OpenStackBalancers(
-                    self._api("load-balancer"),
-                    project_id=lambda: self._sessions.scope(self._wanted) or str(self._sessions.access().project_id),
-                    certificates=lambda: self._sessions.offers("key-manager", self.name),
-                )
-            return self._balancer
+        return self._port("load-balancer", self._new_balancers)
 
-    def _api(self, service: str) -> Api:
-        self._sessions.endpoint(service, self.name)
-        connection = self._sessions.connection(self.name, project_id=self._wanted)
-        proxy = connection.network if service == "network" else connection.load_balancer
-        return Api(proxy, service=service, region=self.name)
+    def _port(self, service: str, make: Callable[[Api], Port]) -> Port:
+        address = self._sessions.endpoint(service, self.name)
+        with self._lock:
+            made_for, port = self._ports.get(service, ("", None))
+            if made_for != address:
+                connection = self._sessions.connection(self.name, project_id=self._wanted)
+                proxy = connection.network if service == "network" else connection.load_balancer
+                port = make(Api(proxy, service=service, region=self.name))
+                self._ports[service] = (address, port)
+        return cast(Port, port)
+
+    def _new_balancers(self, api: Api) -> OpenStackBalancers:
+        return OpenStackBalancers(
+            api,
+            project_id=lambda: self._sessions.scope(self._wanted) or str(self._sessions.access().project_id),
+            certificates=lambda: self._sessions.offers("key-manager", self.name),
+        )
 
 
 class OpenStackCloud:
@@ -58,7 +67,8 @@ class OpenStackCloud:
     def __init__(self, credentials: Credentials) -> None:
         self._sessions = Sessions(credentials)
         self._account = OpenStackAccount(self._sessions)
-        self._regions: dict[tuple[str, str], OpenStackRegion] = {}
+        self._regions: OrderedDict[tuple[str, str], OpenStackRegion] = OrderedDict()
+        self._lock = threading.Lock()
 
     @property
     def account(self) -> OpenStackAccount:
@@ -68,14 +78,20 @@ class OpenStackCloud:
     def region(self, name: str, *, project_id: str = "") -> OpenStackRegion:
         """A region. With `project_id` a password logs in to that project, which raises `Refused` at the first use when the
         user has no role there; an application credential stays in its own."""
-        return self._regions.setdefault((name, project_id), OpenStackRegion(self._sessions, name, project_id))
+        with self._lock:
+            region = self._regions.setdefault((name, project_id), OpenStackRegion(self._sessions, name, project_id))
+            self._regions.move_to_end((name, project_id))
+            if len(self._regions) > MOST_REGIONS:
+                self._regions.popitem(last=False)
+        return region
 
     def close(self) -> None:
         """End all connections."""
-        self._regions.clear()
+        with self._lock:
+            self._regions.clear()
         self._sessions.close()
 
 
-def open_openstack(credentials: Credentials) -> OpenStackCloud:
+def open_openstack(credentials: Credentials) -> Cloud:
     """Open an account; for `registry.register("openstack", open_openstack)`. No call is made yet, and nothing is checked."""
     return OpenStackCloud(credentials)

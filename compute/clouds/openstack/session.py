@@ -1,4 +1,4 @@
-"""Logging in: one transport per account, one token per project, one SDK connection per region and project.
+"""Logging in: one transport per account, one token per project, and the SDK's connections on top of them.
 
 The keystoneauth session below raises `CloudError` for every answer that is no success, so that nothing above it has to
 translate errors. Version discovery is never done (endpoints come from the catalogue), redirects are never followed, and
@@ -27,7 +27,7 @@ from compute.clouds.openstack.transport import WatchedSession, tls_context
 from compute.clouds.specs import Credentials
 from core.errors import InputParameterError
 
-MOST_CONNECTIONS = 128
+MOST_LOGINS = 128
 # A credential that was refused is not tried again for so long: Keystone locks users out that fail too often.
 REFUSAL_SECONDS = 30.0
 INTERFACES = ("public", "internal", "admin")
@@ -160,7 +160,6 @@ class Sessions:
         self._lock = threading.RLock()
         self._transport: WatchedSession | None = None
         self._logins: OrderedDict[str, AnyLogin] = OrderedDict()
-        self._connections: OrderedDict[tuple[str, str], Connection] = OrderedDict()
         self._secrets = tuple(text for text in (credentials.secret,) if text)
 
     def session(self, region: str = "", *, project_id: str = "") -> CloudSession:
@@ -220,33 +219,22 @@ class Sessions:
         return "" if self.access().project_id == project_id else project_id
 
     def connection(self, region: str, *, project_id: str = "") -> Connection:
-        """The SDK's connection for a region and project, opened once."""
-        project_id = self.scope(project_id)
-        key = (region, project_id)
-        with self._lock:
-            connection = self._connections.get(key)
-            if connection is None:
-                connection = self._connections[key] = Connection(
-                    session=self.session(region, project_id=project_id),
-                    region_name=region,
-                    interface=self.credentials.interface,
-                )
-            self._connections.move_to_end(key)
-            if len(self._connections) > MOST_CONNECTIONS:
-                self._connections.popitem(last=False)
-        return connection
+        """A new SDK connection for a region and project. It keeps the addresses that the catalogue has now."""
+        return Connection(
+            session=self.session(region, project_id=self.scope(project_id)),
+            region_name=region,
+            interface=self.credentials.interface,
+        )
 
     def forget(self) -> None:
         """Log in anew at the next call: for a person who presses "test" after mending something at the cloud."""
         with self._lock:
             for login in self._logins.values():
                 login.forget()
-            self._connections.clear()
 
     def close(self) -> None:
         """End all connections. The object can be used again."""
         with self._lock:
-            self._connections.clear()
             transport, self._transport = self._transport, None
         if transport is not None:
             transport.close()
@@ -265,7 +253,7 @@ class Sessions:
             if login is None:
                 login = self._logins[project_id] = self._new_login(project_id)
             self._logins.move_to_end(project_id)
-            if len(self._logins) > MOST_CONNECTIONS:
+            if len(self._logins) > MOST_LOGINS:
                 self._logins.popitem(last=False)
         return login
 

@@ -60,16 +60,14 @@ class WatchedSession(requests.Session):
         place = errors.Place(service, region, secrets=self._secrets)
         end = time.monotonic() + self._limit
         for pause in (*PAUSES, None) if method in READS else (None,):
-            last = pause is None or time.monotonic() + pause >= end
             try:
                 response = self._send(method, url, service, end, kwargs)
             except requests.RequestException as error:
-                if last or not _passing(error):
+                if not _passing(error) or not _wait(pause, end):
                     raise errors.from_failure(error, url, place) from None
             else:
-                if last or response.status_code not in RETRY_STATUSES:
+                if response.status_code not in RETRY_STATUSES or not _wait(pause, end):
                     return response
-            _sleep(pause or 0)
         raise AssertionError("the last try returns or raises")
 
     def _send(self, method: str, url: str, service: str, end: float, kwargs: Mapping[str, Any]) -> requests.Response:
@@ -89,6 +87,14 @@ class WatchedSession(requests.Session):
             raise
         calls.after(replace(call, ms=_ms(started), status=response.status_code, request_id=errors.request_id(response)))
         return response
+
+
+def _wait(pause: float | None, end: float) -> bool:
+    """Wait before the next try; False when there is none, or no time for it."""
+    if pause is None or time.monotonic() + pause >= end:
+        return False
+    _sleep(pause)
+    return True
 
 
 def _passing(error: requests.RequestException) -> bool:

@@ -1,0 +1,60 @@
+"""The rules of cloud accounts (spec 1.3, 1.4). Pure checks: each returns nothing or raises one `Problem` naming the field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from compute.accounts.choices import BRANDS, AuthKind
+from core.errors import ConflictError, InputParameterError, InvalidStatusError, MissingParameterError, UnsupportedOperationError
+
+NEEDED = {
+    AuthKind.PASSWORD: ("username", "secret", "project_name"),
+    AuthKind.APPLICATION_CREDENTIAL: ("application_credential_id", "secret"),
+}
+WORDS = {
+    "username": "the user's name", "secret": "the password or secret", "project_name": "the project's name",
+    "application_credential_id": "the application credential's id",
+}  # fmt: skip
+
+
+def check_provider(provider: str, known: Iterable[str]) -> None:
+    """Rule 2 of 1.4: a provider that we have a driver for."""
+    if provider not in set(known):
+        raise InputParameterError(f"“{provider}” is not a provider; {', '.join(sorted(known))} are.", field="provider")
+
+
+def check_brand(brand: str, provider: str) -> None:
+    """Rule 7 of 1.4: the brand is one of the provider's."""
+    if brand != BRANDS.get(provider, provider):
+        raise UnsupportedOperationError(f"“{brand}” is not a brand of {BRANDS.get(provider, provider)}.", field="brand")
+
+
+def check_complete(auth_kind: str, given: Mapping[str, str]) -> None:
+    """Spec 1.3: what this kind of credential needs is there. Raises `MissingParameterError` naming the first gap."""
+    if auth_kind not in AuthKind.values:
+        raise InputParameterError(f"“{auth_kind}” is not one of {', '.join(AuthKind.values)}.", field="auth_kind")
+    for name in ("access_url", *NEEDED[AuthKind(auth_kind)]):
+        if not str(given.get(name) or "").strip():
+            raise MissingParameterError(f"Give {WORDS.get(name, 'the identity URL')}.", field=name)
+
+
+def check_not_registered(existing: str) -> None:
+    """Rule 8 of 1.4: the same login at the same cloud once. `existing`: the other account's name, empty for none."""
+    if existing:
+        raise ConflictError(f"The account “{existing}” logs in to the same cloud as the same user already.", field="username")
+
+
+def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool) -> None:
+    """Spec 1.5 `sync`, amendment of 22 and 23: enabled, not being deleted, one run at a time."""
+    if deleting:
+        raise InvalidStatusError(f"The account “{name}” is being deleted.")
+    if not enabled:
+        raise InvalidStatusError(f"The account “{name}” is switched off.", hint="Enable it first.")
+    if running:
+        raise InvalidStatusError(f"A sync of “{name}” is already running.", hint="Wait for it, or cancel its task.")
+
+
+def check_ca_bundle(text: str) -> None:
+    """A CA bundle is PEM text with at least one certificate."""
+    if text and "-----BEGIN CERTIFICATE-----" not in text:
+        raise InputParameterError("This is not a PEM bundle: it holds no “BEGIN CERTIFICATE” line.", field="ca_bundle")

@@ -1,0 +1,303 @@
+"""The verbs of cloud accounts. Tests of a login happen before, and outside of, the transaction that writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+
+from compute.accounts import rules
+from compute.accounts.choices import BRANDS, AccountStatus, SyncStatus
+from compute.accounts.models import CloudAccount, CloudProvider
+from compute.accounts.opening import open_account
+from compute.clouds import registry
+from compute.clouds.errors import CloudError
+from compute.clouds.specs import AccountInfo, ServiceCheck
+from core.access import Actor, ensure
+from core.engine.changes import Changes, check_version
+from core.engine.writing import Change, writing
+from core.errors import DuplicateNameError, InputParameterError, InvalidStatusError, Problem
+from core.tasks import services as tasks
+from core.tasks.models import OPEN, Task
+from identity.models import Domain, Project
+
+RIGHT = "compute.cloudaccounts"
+SYNC = "account.sync"
+LOGIN_FIELDS = (
+    "access_url", "auth_kind", "username", "secret", "application_credential_id", "user_domain_name",
+    "project_domain_name", "project_name", "interface", "regions", "ca_bundle", "verify_tls",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What a connection test found: who we are there, each service that was tried, and what people should know."""
+
+    info: AccountInfo | None
+    checks: tuple[ServiceCheck, ...]
+    warnings: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.problem is None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the API and the form show it."""
+        return {
+            "ok": self.ok,
+            "user": self.info.user_name if self.info else "",
+            "project": self.info.project_name if self.info else "",
+            "roles": list(self.info.roles) if self.info else [],
+            "regions": list(self.info.regions) if self.info else [],
+            "checks": [
+                {
+                    "service": c.service, "region": c.region, "endpoint": c.endpoint, "ok": c.ok, "needed": c.needed,
+                    "ms": c.ms, "problem": dict(c.problem) if c.problem else None,
+                }
+                for c in self.checks
+            ],
+            "warnings": list(self.warnings),
+            "problem": self.problem.as_dict() if self.problem else None,
+        }  # fmt: skip
+
+
+def same_regions(endpoints: Mapping[str, str]) -> dict[str, str]:
+    """Regions whose endpoints are those of an earlier one: one cloud under two names."""
+    first: dict[str, str] = {}
+    found: dict[str, str] = {}
+    for region, urls in sorted(endpoints.items()):
+        if urls and urls in first:
+            found[region] = first[urls]
+        else:
+            first[urls] = region
+    return found
+
+
+def _try(account: CloudAccount) -> TestResult:
+    """Log in, say who we are, and try every service needed. Never raises for the cloud's sake."""
+    cloud = open_account(account)
+    try:
+        info = cloud.account.describe()
+    except CloudError as error:
+        return TestResult(None, (), problem=error)
+    unknown = [r for r in account.regions if r not in info.regions]
+    if unknown:
+        problem = InputParameterError(
+            f"The cloud has no region “{unknown[0]}”.", field="regions", hint=f"It has {', '.join(info.regions)}."
+        )
+        return TestResult(info, (), problem=problem)
+    double = same_regions(info.endpoints)
+    chosen = account.regions or list(info.regions)
+    checks = tuple(cloud.account.check([r for r in chosen if double.get(r) not in chosen]))
+    warnings = tuple(
+        f"Region {r} has the same endpoints as {double[r]}: it is one cloud under two names, and only {double[r]} is read."
+        for r in chosen
+        if double.get(r) in chosen
+    )
+    failed = next((c for c in checks if not c.ok and c.needed), None)
+    return TestResult(info, checks, warnings, _as_problem(failed) if failed else None)
+
+
+def _as_problem(check: ServiceCheck) -> Problem:
+    found = dict(check.problem or {})
+    where = f" in region {check.region}" if check.region else ""
+    return InputParameterError(
+        f"The {check.service} service{where} did not answer as it should: {found.get('detail', 'no reason given')}",
+        field=str(found.get("field") or "access_url"),
+        hint=str(found.get("hint", "")),
+        cause=str(found.get("cause", "")),
+        cloud_request_id=str(found.get("cloud_request_id", "")),
+        extra={"endpoint": check.endpoint},
+    )
+
+
+def _raise_if_bad(result: TestResult) -> None:
+    problem = result.problem
+    if problem is None:
+        return
+    field = {"auth_url": "access_url"}.get(problem.field, problem.field)
+    raise InputParameterError(
+        problem.detail, field=field or "access_url", hint=problem.hint, cause=problem.cause,
+        cloud_request_id=problem.cloud_request_id, extra={"checks": result.as_dict()["checks"]},
+    )  # fmt: skip
+
+
+def _draft(given: Mapping[str, Any], base: CloudAccount | None = None) -> CloudAccount:
+    """An unsaved account with these login fields over those of `base`."""
+    account = CloudAccount(provider=given.get("provider") or (base.provider if base else ""))
+    for name in LOGIN_FIELDS:
+        value = given.get(name, getattr(base, name) if base else None)
+        if value is not None:
+            setattr(account, name, value.strip() if isinstance(value, str) and name != "secret" else value)
+    rules.check_provider(account.provider, registry.providers())
+    rules.check_complete(account.auth_kind, {n: getattr(account, n) for n in LOGIN_FIELDS if isinstance(getattr(account, n), str)})
+    rules.check_ca_bundle(account.ca_bundle)
+    return account
+
+
+def account_test(*, actor: Actor, account: CloudAccount | None = None, **given: Any) -> TestResult:
+    """Try a login, new or as a change of an existing account's; nothing is stored (`test-connectivity`)."""
+    if account is not None:
+        ensure(actor, f"{RIGHT}.update", account)
+    else:
+        actor.require(f"{RIGHT}.create")
+    result = _try(_draft(given, account))
+    if result.problem is not None and result.problem.field == "auth_url":
+        result.problem.field = "access_url"
+    return result
+
+
+def account_create(
+    *,
+    actor: Actor,
+    domain: Domain,
+    name: str,
+    provider: str,
+    brand: str = "",
+    description: str = "",
+    project: Project | None = None,
+    read_only: bool = False,
+    drift_policy: str = "adopt",
+    **login: Any,
+) -> Change:
+    """Register an account: checks in the order of spec 1.4, connection test, then the row and its first sync."""
+    actor.require(f"{RIGHT}.create")
+    name = name.strip()
+    if not name:
+        raise InputParameterError("A name is needed.", field="name")
+    rules.check_provider(provider, registry.providers())
+    if project is not None and project.domain_id != domain.pk:
+        raise InputParameterError("The project lies in another domain than the account.", field="project")
+    draft = _draft({"provider": provider, **login})
+    rules.check_brand(brand or BRANDS.get(provider, provider), provider)
+    _check_names(draft, domain=domain, name=name)
+    result = _try(draft)
+    _raise_if_bad(result)
+    with writing() as done:
+        _check_names(draft, domain=domain, name=name)
+        draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
+        ensure(actor, f"{RIGHT}.create", draft)
+        draft.brand = brand or BRANDS.get(provider, provider)
+        draft.read_only, draft.drift_policy = read_only, drift_policy
+        _keep(draft, result)
+        draft.save(force_insert=True)
+        CloudProvider.objects.create(account=draft, name=name)
+        changes = Changes(actor)
+        changes.created(draft, "name", "provider", "access_url", "username", "project_name")
+        task = _start_sync(draft, actor)
+        changes.write_audit(task_id=task.pk)
+        return done(draft, task, warnings=result.warnings)
+
+
+def _check_names(draft: CloudAccount, *, domain: Domain, name: str) -> None:
+    if CloudAccount.objects.filter(domain=domain, name=name, deleted_at=None).exclude(pk=draft.pk).exists():
+        raise DuplicateNameError(f"There is already a cloud account called “{name}” here.", field="name")
+    twin = CloudAccount.objects.filter(
+        Q(provider=draft.provider, access_url=draft.access_url, deleted_at=None),
+        username=draft.username,
+        application_credential_id=draft.application_credential_id,
+        user_domain_name=draft.user_domain_name,
+        project_name=draft.project_name,
+    )
+    rules.check_not_registered(twin.exclude(pk=draft.pk).values_list("name", flat=True).first() or "")
+
+
+def _keep(account: CloudAccount, result: TestResult) -> None:
+    """What a good test tells about the account."""
+    account.status = AccountStatus.CONNECTED
+    account.probe_at = timezone.now()
+    account.last_error, account.last_error_at = None, None
+    if result.info is not None:
+        account.cloud_user = result.info.user_name[:128]
+        account.cloud_roles = list(result.info.roles)
+
+
+PLAIN_FIELDS = ("name", "description", "project", "read_only", "drift_policy", "enabled")
+
+
+def account_update(
+    account: CloudAccount, *, actor: Actor, expected_version: int | None = None, plan_digest: str = "", **values: Any
+) -> Change:
+    """Change an account's own columns, or its login (which is tried first; `update-credential` of spec 1.5)."""
+    ensure(actor, f"{RIGHT}.update", account)
+    login = {k: v for k, v in values.items() if k in LOGIN_FIELDS and v != getattr(account, k)}
+    plain = {k: v for k, v in values.items() if k in PLAIN_FIELDS}
+    result: TestResult | None = None
+    if login:
+        draft = _draft(login, account)
+        draft.pk = account.pk
+        result = _try(draft)
+        _raise_if_bad(result)
+    with writing() as done:
+        account = CloudAccount.objects.select_for_update().get(pk=account.pk)
+        check_version(account, expected_version)
+        if account.status == AccountStatus.DELETING:
+            raise InvalidStatusError(f"The account “{account.name}” is being deleted.")
+        changes = Changes(actor)
+        if plain.get("name", account.name) != account.name:
+            _check_names(account, domain=account.domain, name=plain["name"])
+        secret = login.pop("secret", None)
+        changes.update(account, {**plain, **login})
+        if secret is not None:
+            account.secret = secret
+            account.save(update_fields=["secret"])
+        if result is not None:
+            _keep(account, result)
+            account.save(update_fields=["status", "probe_at", "last_error", "last_error_at", "cloud_user", "cloud_roles"])
+        if plain.get("name"):
+            CloudProvider.objects.filter(account=account).update(name=plain["name"])
+        task = _start_sync(account, actor) if result is not None and account.enabled and not _open_syncs(account) else None
+        changes.write_audit(task_id=task.pk if task else None)
+        return done(account, task, warnings=result.warnings if result else ())
+
+
+def _open_syncs(account: CloudAccount) -> bool:
+    return Task.objects.filter(line=account.line, state__in=OPEN).exists()
+
+
+def _start_sync(account: CloudAccount, actor: Actor) -> Task:
+    CloudAccount.objects.filter(pk=account.pk).update(sync_status=SyncStatus.QUEUED)
+    account.sync_status = SyncStatus.QUEUED
+    return tasks.start(SYNC, account, actor=actor, line=account.line, domain_id=account.domain_id)
+
+
+def account_sync(account: CloudAccount, *, actor: Actor, plan_digest: str = "") -> Change:
+    """Read everything of the account from the cloud now; one run at a time."""
+    ensure(actor, f"{RIGHT}.sync", account)
+    with writing() as done:
+        account = CloudAccount.objects.select_for_update().get(pk=account.pk)
+        rules.check_can_sync(
+            enabled=account.enabled,
+            deleting=account.status == AccountStatus.DELETING,
+            name=account.name,
+            running=_open_syncs(account),
+        )
+        return done(account, _start_sync(account, actor))
+
+
+def account_set_enabled(account: CloudAccount, *, actor: Actor, enabled: bool, plan_digest: str = "") -> Change:
+    """`enable` and `disable` of spec 1.5."""
+    return account_update(account, actor=actor, enabled=enabled)
+
+
+def account_delete(
+    account: CloudAccount, *, actor: Actor, expected_version: int | None = None, plan_digest: str = ""
+) -> Change:
+    """Forget an account and all that was mirrored from it; nothing is touched at the cloud. It must be switched off first."""
+    ensure(actor, f"{RIGHT}.delete", account)
+    with writing() as done:
+        account = CloudAccount.objects.select_for_update().get(pk=account.pk)
+        check_version(account, expected_version)
+        if account.enabled:
+            raise InvalidStatusError(f"The account “{account.name}” is switched on.", hint="Disable it, then delete it.")
+        changes = Changes(actor)
+        CloudAccount.objects.filter(pk=account.pk).update(status=AccountStatus.DELETING, version=account.version + 1)
+        account.refresh_from_db()
+        task = tasks.start("account.delete", account, actor=actor, line=account.line, domain_id=account.domain_id)
+        changes.removed(account)
+        changes.write_audit(task_id=task.pk)
+        return done(account, task)

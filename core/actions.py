@@ -1,0 +1,131 @@
+"""A verb of a resource, declared once: the API makes routes and schema of it, the console buttons, dialogs and bulk forms.
+
+    LoadBalancerActions = (
+        Action("sync", "Read again", right="compute.loadbalancers.sync", run=services.loadbalancer_sync, guard=always),
+    )
+
+Free of HTTP and of forms. Also the questions "may this actor do that with this row, and why not", which rows answer
+without a query: decisions are worked out once per actor, owners and counts come loaded with the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Model
+
+from core.access import READING, Actor, Decision, Owner, Reach, owner_id
+from core.engine.writing import Change
+from core.errors import InvalidStatusError, NotSufficientPrivilegeError
+
+if TYPE_CHECKING:
+    from core.api.serializers import StrictSerializer
+
+Guard = Callable[[Any, Actor], str]
+Run = Callable[..., Change]
+
+
+def always(obj: Any, actor: Actor) -> str:
+    """The guard of a verb that is possible in every state."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A right and a guard: what decides whether something can be done with a row. `guard` returns a reason, or ""."""
+
+    right: str
+    guard: Guard = always
+
+    def why_not(self, obj: Model, actor: Actor) -> str:
+        """The reason why this actor cannot do it with this row now; empty if they can."""
+        return missing_right(obj, actor, self.right) or self.guard(obj, actor)
+
+
+@dataclass(frozen=True)
+class Action:
+    """A named verb beside create, update and delete.
+
+    `run(obj, *, actor, **args) -> Change` is the service; `plan_digest=` is handed to it when `dry_run` is True, which
+    says that there is a plan to look at first. `args`: a StrictSerializer class for its arguments. `guard` must be given,
+    `always` if there is no condition. `danger`: the console asks before it sends. `bulk`: also for many rows at once.
+    """
+
+    name: str
+    label: str
+    right: str
+    run: Run
+    args: type[StrictSerializer] | None = None
+    guard: Guard | None = None
+    danger: bool = False
+    bulk: bool = False
+    dry_run: bool = False
+    description: str = ""
+
+    def why_not(self, obj: Model, actor: Actor) -> str:
+        """The reason why this actor cannot do it with this row now; empty if they can."""
+        return missing_right(obj, actor, self.right) or (self.guard or always)(obj, actor)
+
+    def perform(self, obj: Model, *, actor: Actor, plan_digest: str = "", **args: Any) -> Change:
+        """Check right and guard, then run the service. Raises `ForbiddenError` or `InvalidStatusError` with the reason."""
+        require_on(obj, actor, self.right)
+        reason = (self.guard or always)(obj, actor)
+        if reason:
+            raise InvalidStatusError(reason)
+        if self.dry_run:
+            args["plan_digest"] = plan_digest
+        return self.run(obj, actor=actor, **args)
+
+
+def possibilities(obj: Model, actor: Actor, verbs: Mapping[str, Verb | Action]) -> tuple[dict[str, bool], dict[str, str]]:
+    """`can` and `why_not` of one row: `{"delete": True, "sync": False}` and `{"sync": "the reason"}`."""
+    reasons = {name: verb.why_not(obj, actor) for name, verb in verbs.items()}
+    return {name: not why for name, why in reasons.items()}, {name: why for name, why in reasons.items() if why}
+
+
+def require_on(obj: Model, actor: Actor, right: str) -> Decision:
+    """The decision, if the right reaches this row. Raises `ForbiddenError` (or its sub-class for too short a reach)."""
+    decision = actor.require(right)
+    if not reaches(obj, actor, right):
+        raise NotSufficientPrivilegeError(
+            missing_right(obj, actor, right),
+            hint="Switch to a scope that owns it, or ask an administrator.",
+            extra={"right": right, "policy": decision.policy, "scope": actor.scope()},
+        )
+    return decision
+
+
+def missing_right(obj: Model, actor: Actor, right: str) -> str:
+    """The reason why the right does not reach this row, or ""."""
+    decision = actor.decide(right)
+    if not decision.allowed:
+        return decision.reason or f"The right {right} is missing."
+    if reaches(obj, actor, right):
+        return ""
+    return f"Your right {right} reaches your own {decision.reach} only, and this is not part of it."
+
+
+def reaches(obj: Model, actor: Actor, right: str) -> bool:
+    """True if the right reaches this row: the same answer as `core.access.visible_to`, without a query.
+
+    The owner's path must be loaded with the row, as `for_list()` does.
+    """
+    owner: Owner | None = getattr(type(obj), "owner", None)
+    reach = actor.decide(right).reach
+    if owner is None or reach is Reach.NONE:
+        return False
+    reading = right.rsplit(".", 1)[-1] in READING
+    if reach is Reach.SYSTEM or (reading and owner.everyone):
+        return True
+    if reading and owner.shared and owner.domain and owner_id(obj, owner.domain) == actor.domain_id:
+        if attrgetter(owner.shared.replace("__", "."))(obj):
+            return True
+    path, mine = {
+        Reach.DOMAIN: (owner.domain, actor.domain_id),
+        Reach.PROJECT: (owner.project, actor.project_id),
+        Reach.OWN: (owner.user, actor.user_id),
+    }[reach]
+    return bool(path) and mine is not None and owner_id(obj, path) == mine
