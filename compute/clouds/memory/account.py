@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from compute.clouds.errors import CloudError, Unsupported
 from compute.clouds.memory.server import keystone
 from compute.clouds.memory.states import state
-from compute.clouds.memory.wire import Wire
+from compute.clouds.memory.wire import Request, Wire
 from compute.clouds.specs import AccountInfo, ServiceCheck, State
 
 SERVICES = ("network", "load-balancer")
@@ -24,14 +24,16 @@ class Account:
 
     def check(self, regions: Sequence[str] = ()) -> list[ServiceCheck]:
         """A log-in, then one small list per service and region. A refused log-in is the only row."""
-        identity = self._try("identity", "", lambda: self._wire.who(fresh=True))
+        self._wire.forget()
+        identity = self._try("identity", "", self._wire.who)
         if not identity.ok:
             return [identity]
         names = list(regions) or sorted(self._wire.who().catalogue)
         return [identity, *(self._try(s, region, self._reader(s, region)) for region in names for s in SERVICES)]
 
     def describe(self) -> AccountInfo:
-        who = self._wire.who(fresh=True)
+        who = self._wire.who()
+        version = self._wire.send(Request("identity", "GET", "/v3", lambda desk: "v3.14"))
         regions = tuple(sorted(who.catalogue))
         return AccountInfo(
             user_id=who.user_id,
@@ -41,7 +43,7 @@ class Account:
             roles=who.roles,
             regions=regions,
             services=tuple(sorted({service for services in who.catalogue.values() for service in services})),
-            version="v3.14",
+            version=version,
             endpoints={
                 region: " ".join(f"{s}={self._endpoint(s, region)}" for s in sorted(who.catalogue[region]))
                 for region in regions
@@ -50,7 +52,7 @@ class Account:
 
     def projects(self) -> Iterator[State]:
         path = "/v3/projects" if self._wire.who().is_admin else "/v3/auth/projects"
-        for doc in self._wire.send("identity", "GET", path, keystone.projects):
+        for doc in self._wire.send(Request("identity", "GET", path, keystone.projects)):
             yield state("project", doc)
 
     def _reader(self, service: str, region: str) -> Callable[[], object]:

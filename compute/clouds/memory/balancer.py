@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from compute.clouds.errors import Gone
+from compute.clouds.errors import Gone, Refused
 from compute.clouds.memory import bodies
 from compute.clouds.memory.server import children, listing, quotas, trees
 from compute.clouds.memory.states import state
 from compute.clouds.memory.store import Doc
-from compute.clouds.memory.wire import Handler, Wire
+from compute.clouds.memory.wire import Handler, Request, Wire
 from compute.clouds.specs import (
     BalancerCapabilities,
     BalancerSpec,
@@ -49,7 +50,10 @@ class Balancer:
 
     def limits(self) -> Mapping[str, int]:
         project = self._wire.who().project_id
-        found = self._send("GET", f"/quotas/{project}", lambda desk: quotas.shown(desk, project))
+        try:
+            found = self._send("GET", f"/quotas/{project}", lambda desk: quotas.shown(desk, project))
+        except (Refused, Gone):
+            return {}
         return {kind: found[kind] for kind in ("loadbalancer", "listener", "pool", "member")}
 
     # --- lists
@@ -81,25 +85,29 @@ class Balancer:
     def tree(self, external_id: str, *, everything: bool = False) -> TreeState:
         balancer = self.status(external_id)
         listeners = tuple(self._list("listener", root=external_id))
-        pools = tuple(self._list("pool", root=external_id))
-        members = {pool.external_id: tuple(self.members(pool.external_id)) for pool in pools}
-        if not everything:
-            return TreeState(balancer, listeners, pools, members)
-        policies = tuple(
-            self._with_rules(policy)
-            for listener in listeners
-            if listener.refs["policy_ids"]
-            for policy in self._list("policy", parent=listener.external_id)
+        members: dict[str, tuple[State, ...]] = {}
+        pools = []
+        for pool in self._list("pool", root=external_id):
+            with suppress(Gone):  # a pool that went in between is not part of the tree; the balancer is not gone
+                # A pool names its members: an empty list saves the call, null says nothing.
+                empty = pool.raw["members"] == []
+                members[pool.external_id] = () if empty else tuple(self.members(pool.external_id))
+                pools.append(pool)
+        return TreeState(
+            balancer=balancer,
+            listeners=listeners,
+            pools=tuple(pools),
+            members=members,
+            policies=tuple(self._policies(listeners)) if everything else (),
+            monitors=tuple(self._monitors(pools)) if everything else (),
         )
-        monitors = tuple(self._monitor(pool.refs["monitor_id"]) for pool in pools if pool.refs["monitor_id"])
-        return TreeState(balancer, listeners, pools, members, policies, monitors)
 
     def status(self, external_id: str) -> State:
-        doc = self._wire.send(
-            SERVICE, "GET", f"{ROOT}/loadbalancers/{external_id}", lambda desk: listing.single(desk, "loadbalancer", external_id),
-            region=self._region, balancer_id=external_id,
-        )  # fmt: skip
-        return state("loadbalancer", doc)
+        path = f"{ROOT}/loadbalancers/{external_id}"
+        request = Request(
+            SERVICE, "GET", path, _single("loadbalancer", external_id), self._region, balancer_id=external_id
+        )
+        return state("loadbalancer", self._wire.send(request))
 
     # --- creations
 
@@ -123,6 +131,8 @@ class Balancer:
         )
 
     def add_members(self, pool_id: str, specs: Sequence[MemberSpec]) -> None:
+        if not specs:
+            return
         batch = [bodies.member(spec) for spec in specs]
         self._send(
             "PUT", f"/pools/{pool_id}/members", lambda desk: children.batch_members(desk, pool_id, batch, additive=True),
@@ -178,34 +188,45 @@ class Balancer:
     # --- the calls
 
     def _send(self, method: str, path: str, handler: Handler[T], *, status: int = 0) -> T:
-        return self._wire.send(SERVICE, method, ROOT + path, handler, region=self._region, status=status)
+        return self._wire.send(Request(SERVICE, method, ROOT + path, handler, self._region, status))
 
     def _write(
         self, method: str, kind: str, path: str, handler: Handler[Doc], *, id: str = "", parent: str = ""
     ) -> State:
-        doc = self._wire.send(SERVICE, method, ROOT + path, handler, region=self._region, written=(kind, id))
-        return state(kind, doc, parent=parent)
+        request = Request(SERVICE, method, ROOT + path, handler, self._region, written=(kind, id))
+        return state(kind, self._wire.send(request), parent=parent)
 
     def _delete(self, path: str, handler: Handler[None]) -> None:
         """Gone already is success."""
-        try:
+        with suppress(Gone):
             self._send("DELETE", path, handler)
-        except Gone:
-            return
 
     def _list(self, kind: str, path: str = "", under: tuple[str, str] = ("", ""), **query: str) -> Iterator[State]:
         path = ROOT + (path or f"/{COLLECTIONS[kind]}")
         for doc in self._wire.pages(SERVICE, path, kind, region=self._region, under=under, **query):
             yield state(kind, doc, parent=under[1])
 
-    def _with_rules(self, policy: State) -> State:
-        """A list of policies names their rules by id only; what they say is one call more per policy."""
-        id = policy.external_id
-        path = f"{ROOT}/l7policies/{id}/rules"
-        rules = list(self._wire.pages(SERVICE, path, "rule", region=self._region, under=("policy", id), parent=id))
-        return replace(policy, raw={**policy.raw, "rules": rules})
+    def _policies(self, listeners: Sequence[State]) -> Iterator[State]:
+        """One call per listener that has policies, and one per policy: a list names their rules by id only."""
+        for listener in listeners:
+            if listener.raw["l7policies"] == []:
+                continue
+            for policy in self._list("policy", parent=listener.external_id):
+                id = policy.external_id
+                path = f"{ROOT}/l7policies/{id}/rules"
+                with suppress(Gone):
+                    found = self._wire.pages(
+                        SERVICE, path, "rule", region=self._region, under=("policy", id), parent=id
+                    )
+                    rules = list(found) if policy.raw["rules"] else []
+                    yield replace(policy, raw={**policy.raw, "rules": rules})
 
-    def _monitor(self, id: str) -> State:
-        return state(
-            "monitor", self._send("GET", f"/healthmonitors/{id}", lambda desk: listing.single(desk, "monitor", id))
-        )
+    def _monitors(self, pools: Sequence[State]) -> Iterator[State]:
+        for pool in pools:
+            if id := pool.refs["monitor_id"]:
+                with suppress(Gone):
+                    yield state("monitor", self._send("GET", f"/healthmonitors/{id}", _single("monitor", id)))
+
+
+def _single(kind: str, id: str) -> Handler[Doc]:
+    return lambda desk: listing.single(desk, kind, id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from compute.clouds.errors import Unreachable
@@ -41,50 +42,60 @@ def folder() -> Path:
 class MemoryRegion:
     """See `compute.clouds.ports.Region`."""
 
-    def __init__(self, wire: Wire, name: str) -> None:
+    def __init__(self, own: Wire, wire_of: Callable[[str], Wire], name: str, project_id: str) -> None:
         self.name = name
-        self._wire = wire
+        self._own = own
+        self._wire_of = wire_of
+        self._project_id = project_id
 
     @property
     def network(self) -> Network:
-        self._wire.need_service(NETWORK_SERVICE, self.name)
-        return Network(self._wire, self.name)
+        return Network(self._wire(NETWORK_SERVICE), self.name)
 
     @property
     def balancer(self) -> Balancer:
-        self._wire.need_service(BALANCER_SERVICE, self.name)
-        return Balancer(self._wire, self.name)
+        return Balancer(self._wire(BALANCER_SERVICE), self.name)
+
+    def _wire(self, service: str) -> Wire:
+        """The wire to the project that is wanted; to its own project the account has one already."""
+        self._own.need_service(service, self.name)
+        if not self._project_id or self._project_id == self._own.who().project_id:
+            return self._own
+        return self._wire_of(self._project_id)
 
 
 class MemoryCloud:
-    """See `compute.clouds.ports.Cloud`. `faults` and `store` are for tests and demonstrations."""
+    """See `compute.clouds.ports.Cloud`. `faults` is for tests and demonstrations."""
 
     provider = "memory"
 
-    def __init__(self, credentials: Credentials, store: Store) -> None:
-        self.name = store.path.stem
-        self.store = store
+    def __init__(self, credentials: Credentials, name: str) -> None:
+        self.name = name
         self._credentials = credentials
-        self._wires = {"": Wire(store, credentials)}
+        self._own = Wire(self._store, credentials)
+        self._others: dict[str, Wire] = {}
 
     @property
     def account(self) -> Account:
-        return Account(self._wires[""], self.name)
+        return Account(self._own, self.name)
 
     @property
     def faults(self) -> Faults:
-        return Faults(self.store)
+        return Faults(self._store())
 
     def region(self, name: str, *, project_id: str = "") -> MemoryRegion:
         if self._credentials.kind == "application_credential":
             project_id = ""  # it is bound to its project
-        wire = self._wires.get(project_id)
-        if wire is None:
-            wire = self._wires.setdefault(project_id, Wire(self.store, self._credentials, project_id))
-        return MemoryRegion(wire, name)
+        return MemoryRegion(self._own, self._wire_of, name, project_id)
 
     def close(self) -> None:
         """Nothing: connections belong to the file, which other accounts share, and end with their threads."""
+
+    def _wire_of(self, project_id: str) -> Wire:
+        return self._others.setdefault(project_id, Wire(self._store, self._credentials, project_id))
+
+    def _store(self) -> Store:
+        return store_at(folder(), self.name)
 
 
 def open_memory(credentials: Credentials) -> MemoryCloud:
@@ -93,6 +104,7 @@ def open_memory(credentials: Credentials) -> MemoryCloud:
     try:
         if not credentials.auth_url.startswith(SCHEME):
             raise NoSuchCloud(name)
-        return MemoryCloud(credentials, store_at(folder(), name))
+        store_at(folder(), name)
+        return MemoryCloud(credentials, name)
     except NoSuchCloud:
         raise Unreachable(f"“{credentials.auth_url}” is no address of a memory cloud.", field="auth_url") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from compute.clouds.errors import Gone
@@ -10,7 +11,7 @@ from compute.clouds.memory.server import listing, neutron
 from compute.clouds.memory.server.desk import Desk
 from compute.clouds.memory.states import state
 from compute.clouds.memory.store import Doc, Row
-from compute.clouds.memory.wire import Handler, Wire
+from compute.clouds.memory.wire import Handler, Request, Wire
 from compute.clouds.specs import State
 
 SERVICE = "network"
@@ -50,21 +51,19 @@ class Network:
         return self._put(external_id, {"port_id": None})
 
     def free(self, external_id: str) -> None:
-        try:
+        path = f"{ADDRESSES}/{external_id}"
+        with suppress(Gone):
             self._wire.send(
-                SERVICE, "DELETE", f"{ADDRESSES}/{external_id}", lambda desk: neutron.delete_floating_ip(desk, external_id),
-                region=self._region,
-            )  # fmt: skip
-        except Gone:
-            return
+                Request(SERVICE, "DELETE", path, lambda d: neutron.delete_floating_ip(d, external_id), self._region)
+            )
 
     def _put(self, external_id: str, body: dict[str, Any]) -> State:
         handler = _shown(lambda desk: neutron.update_floating_ip(desk, external_id, body))
         return self._one("PUT", f"{ADDRESSES}/{external_id}", handler, id=external_id)
 
     def _one(self, method: str, path: str, handler: Handler[Doc], *, id: str = "") -> State:
-        doc = self._wire.send(SERVICE, method, path, handler, region=self._region, written=("floatingip", id))
-        return state("floatingip", doc)
+        request = Request(SERVICE, method, path, handler, self._region, written=("floatingip", id))
+        return state("floatingip", self._wire.send(request))
 
     def _list(self, path: str, kind: str) -> Iterator[State]:
         for doc in self._wire.pages(SERVICE, path, kind, region=self._region):

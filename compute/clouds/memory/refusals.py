@@ -102,6 +102,6 @@ def _meaning(answer: Answer, logging_in: bool) -> tuple[type[CloudError], str]:
         return Gone, f"The object is gone at the cloud: {words}"
     if "Quota" in words and status in (403, 409, 413):
         return QuotaFull, f"The cloud's quota is used up: {words}"
-    if status == 409 and ("immutable" in words or words.startswith("Invalid state")):
+    if status == 429 or (status == 409 and ("immutable" in words or words.startswith("Invalid state PENDING"))):
         return Busy, f"The cloud is busy with this object: {words}"
     return Refused, f"The cloud refused: {words}"

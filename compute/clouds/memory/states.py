@@ -63,14 +63,14 @@ def state(kind: str, raw: Doc, *, parent: str = "") -> State:
     return State(
         kind=kind,
         external_id=raw["id"],
-        name=raw.get("name") or "",
+        name=raw.get("name") or (fields["address"] if kind == "floatingip" else ""),
         provisioning=raw.get("status" if neutral else "provisioning_status") or "",
         operating=raw.get("operating_status") or "",
         fields=fields,
         refs=refs,
         tags=tuple(raw.get("tags") or ()),
         project_id=raw.get("project_id") or "",
-        updated_at=raw.get("updated_at") or "",
+        updated_at=raw.get("updated_at") or raw.get("created_at") or "",
         raw=raw,
     )
 
@@ -96,7 +96,8 @@ def _listener(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
 def _pool(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
     fields["protocol"] = fields["protocol"].lower()
     # Null members of the object say nothing.
-    fields["session_persistence"] = {k: v for k, v in (raw.get("session_persistence") or {}).items() if v is not None}
+    persistence = raw.get("session_persistence") or {}
+    fields["session_persistence"] = {k: persistence[k] for k in ("type", "cookie_name") if persistence.get(k)}
     refs["loadbalancer_id"] = fields["loadbalancer_id"] = next(iter(_ids(raw, "loadbalancers")), "")
     refs |= {
         "listener_ids": _ids(raw, "listeners"), "member_ids": _ids(raw, "members"), "monitor_id": raw.get("healthmonitor_id") or "",

@@ -10,22 +10,14 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from compute.clouds import calls
 from compute.clouds.calls import Call
-from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
+from compute.clouds.errors import CloudError, Refused, Unauthorised, Unreachable, Unsupported
 from compute.clouds.memory import knobs
 from compute.clouds.memory.faults import Fault, Faults
-from compute.clouds.memory.refusals import (
-    HTML,
-    Answer,
-    as_error,
-    immutable,
-    lost,
-    not_authenticated,
-    not_found,
-)
+from compute.clouds.memory.refusals import Answer, as_error, immutable, lost, not_authenticated, not_found
 from compute.clouds.memory.server import keystone, listing, settling
 from compute.clouds.memory.server.desk import Desk, Who
 from compute.clouds.memory.server.listing import Mark, Page
@@ -36,6 +28,27 @@ T = TypeVar("T")
 Handler = Callable[[Desk], T]
 SUCCESS = {"GET": 200, "POST": 201, "PUT": 200, "DELETE": 204}
 TOKENS = "/v3/auth/tokens"
+# Statuses (0: no answer) after which a read is sent again, and the seconds before; here nothing gets better by waiting.
+PASSING = frozenset({0, 502, 503, 504})
+PAUSES = (0.01, 0.03)
+
+
+@dataclass(frozen=True)
+class Request(Generic[T]):
+    """One call and what the cloud's half does with it.
+
+    `status`: of success, where it is not the method's usual one. `balancer_id`: the balancer whose status this read shows.
+    `written`: kind and id of what a write changes, for answers that lag behind.
+    """
+
+    service: str
+    method: str
+    path: str
+    handler: Handler[T]
+    region: str = ""
+    status: int = 0
+    balancer_id: str = ""
+    written: tuple[str, str] = ("", "")
 
 
 @dataclass
@@ -63,11 +76,14 @@ class Wire:
         """What is to go wrong there."""
         return Faults(self.store)
 
-    def who(self, *, fresh: bool = False) -> Who:
-        """Who we are there; logs in when it must, or when a `fresh` answer is wanted. Raises `Unauthorised`, …"""
-        if fresh or self._token is None:
-            self._token = self._log_in()
-        return self._token.who
+    def who(self) -> Who:
+        """Who we are there; logs in when it must. Raises `Unauthorised`, `Unreachable`."""
+        token = self._token = self._token or self._log_in()
+        return token.who
+
+    def forget(self) -> None:
+        """Log in anew at the next call."""
+        self._token = None
 
     def need_service(self, service: str, region: str) -> None:
         """Raises `Unsupported` when the catalogue has no such region, or no such service there."""
@@ -78,38 +94,20 @@ class Wire:
         if service not in catalogue[region]:
             raise Unsupported(f"The memory cloud offers no {service} service in region “{region}” of this account.")
 
-    def send(
-        self,
-        service: str,
-        method: str,
-        path: str,
-        handler: Handler[T],
-        *,
-        region: str = "",
-        status: int = 0,
-        balancer_id: str = "",
-        written: tuple[str, str] = ("", ""),
-    ) -> T:
-        """One call: its answer, or the `CloudError` that it comes to. A token that has run out is renewed once.
+    def send(self, request: Request[T]) -> T:
+        """One call: its answer, or the `CloudError` that it comes to.
 
-        `status`: of success, where it is not the method's usual one. `balancer_id`: the balancer whose status this read
-        shows. `written`: kind and id of what a write changes, for answers that lag behind.
+        A token that has run out is renewed once, and a read that meets a passing failure is sent again, as the SDK does.
         """
-
-        def attempt() -> T:
-            token = self._token or self._log_in()
-            self._token = token
-            return self._call(
-                Call(service, method, path),
-                lambda: self._serve(method, path, handler, region, token, balancer_id, written),
-                status=status or SUCCESS[method],
-            )
-
-        try:
-            return attempt()
-        except Unauthorised:
-            self._token = None
-        return attempt()
+        tries = len(PAUSES) if request.method == "GET" else 0
+        for pause in PAUSES[:tries]:
+            try:
+                return self._send_with_token(request)
+            except Unreachable as error:
+                if error.http_status not in PASSING:
+                    raise
+            time.sleep(pause)
+        return self._send_with_token(request)
 
     def pages(
         self, service: str, path: str, kind: str, *, region: str, under: tuple[str, str] = ("", ""), **query: Any
@@ -120,9 +118,21 @@ class Wire:
         """
         mark: Mark | None = Mark()
         while mark is not None:
-            page: Page = self.send(service, "GET", path, _page_handler(kind, mark, under, query), region=region)
+            page = self.send(Request(service, "GET", path, _page_handler(kind, mark, under, query), region))
             yield from page.items
             mark = page.more
+
+    def _send_with_token(self, request: Request[T]) -> T:
+        token = self._token = self._token or self._log_in()
+        try:
+            return self._send_once(request, token)
+        except Unauthorised:
+            token = self._token = self._log_in()
+        return self._send_once(request, token)
+
+    def _send_once(self, request: Request[T], token: Token) -> T:
+        call = Call(request.service, request.method, request.path)
+        return self._call(call, lambda: self._serve(request, token), status=request.status or SUCCESS[request.method])
 
     def _log_in(self) -> Token:
         def serve() -> Token:
@@ -158,15 +168,16 @@ class Wire:
         try:
             result = serve()
         except Answer as answer:
+            request_id = request_id if answer.status else ""
             error = as_error(answer, request_id=request_id, logging_in=call.path == TOKENS)
         except NoSuchCloud as gone:
-            words = f"There is no memory cloud called “{gone}”."
-            error = as_error(Answer(0, words), request_id="")
+            request_id = ""
+            error = as_error(Answer(0, f"There is no memory cloud called “{gone}”."), request_id="")
         call = replace(
             call,
             status=error.http_status if error else status,
             ms=round((time.monotonic() - began) * 1000),
-            request_id=request_id if not error or error.http_status else "",
+            request_id=request_id,
             error=error.cause if error else "",
         )
         calls.after(call)
@@ -174,43 +185,40 @@ class Wire:
             raise error
         return result
 
-    def _serve(
-        self,
-        method: str,
-        path: str,
-        handler: Handler[T],
-        region: str,
-        token: Token,
-        balancer_id: str,
-        written: tuple[str, str],
-    ) -> T:
-        fault = self.faults.take(method=method, path=path, region=region)
+    def _serve(self, request: Request[T], token: Token) -> T:
+        """What the cloud does with a call. Raises `Answer`, `NoSuchCloud`."""
+        fault = self.faults.take(method=request.method, path=request.path, region=request.region)
         late = _pass_by(fault, self._credentials.timeout)
+        named = request.balancer_id or request.path.rpartition("/")[2]
         if fault.kind == "busy":
-            raise immutable(balancer_id or path.rstrip("/").rsplit("/", 1)[-1])
+            raise immutable(named)
         if fault.kind == "gone":
-            raise not_found("Object", path.rstrip("/").rsplit("/", 1)[-1])
+            raise not_found("Object", named)
         self._check(token)
-        read = method == "GET"
-        writes = not read or listing.changes_something(self.store, region, balancer_id=balancer_id)
-        if writes or settling.is_due(self.store, region, time.time()):
-            result = self._write(handler, region, token.who, fault, written)
+        if self._needs_write_lock(request):
+            result = self._write(request, token.who, fault)
         else:
-            with self.store.reading(region) as tx:
-                result = handler(Desk(tx, token.who, knobs.load(tx), fault))
+            with self.store.reading(request.region) as tx:
+                result = request.handler(Desk(tx, token.who, knobs.load(tx), fault))
         if late is not None:
             raise late
         return result
 
-    def _write(self, handler: Handler[T], region: str, who: Who, fault: Fault, written: tuple[str, str]) -> T:
+    def _needs_write_lock(self, request: Request[T]) -> bool:
+        """Reads too may change the cloud: they find changes due, and they are counted."""
+        if request.method != "GET" or settling.is_due(self.store, request.region, time.time()):
+            return True
+        return listing.changes_something(self.store, request.region, balancer_id=request.balancer_id)
+
+    def _write(self, request: Request[T], who: Who, fault: Fault) -> T:
         """In one transaction: end what is due, handle the request, end what it made due."""
-        with self.store.writing(region) as tx:
+        with self.store.writing(request.region) as tx:
             desk = Desk(tx, who, knobs.load(tx), fault)
             settling.settle_due(desk)
             lagging = fault.kind == "stale_read"
-            kind, id = written
+            kind, id = request.written
             before = listing.as_it_is(desk, kind, id) if lagging and id else None
-            result = handler(desk)
+            result = request.handler(desk)
             settling.settle_due(desk)
             if lagging and isinstance(result, dict):
                 listing.keep_old_news(desk, kind, str(result["id"]), before, int(fault.get("reads", 1)))
@@ -235,7 +243,7 @@ def _pass_by(fault: Fault, timeout: float) -> Answer | None:
         case "unreachable":
             raise Answer(0, "Connection refused.")
         case "html_503":
-            raise Answer(503, f"An answer that is not the API's ({len(HTML)} bytes of text/html).")
+            raise Answer(503, "A page of text/html, not an answer of the API.")
         case "expired_token":
             raise not_authenticated()
         case "do_then_500":
