@@ -134,10 +134,8 @@ class Balancer:
         if not specs:
             return
         batch = [bodies.member(spec) for spec in specs]
-        self._send(
-            "PUT", f"/pools/{pool_id}/members", lambda desk: children.batch_members(desk, pool_id, batch, additive=True),
-            status=202,
-        )  # fmt: skip
+        path = f"/pools/{pool_id}/members"
+        self._send("PUT", path, lambda d: children.batch_members(d, pool_id, batch, additive=True), status=202)
 
     # --- changes
 

@@ -1,4 +1,4 @@
-"""The product's specs and changes as bodies of the balancer API. Empty means left out in a creation, null in a change."""
+"""The product's specs and changes as bodies of the balancer API. Empty is left out of a creation, null in a change."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def member(spec: MemberSpec) -> Doc:
 
 def pool(spec: PoolSpec, *, loadbalancer_id: str = "", listener_id: str = "", with_members: bool = False) -> Doc:
     return {
-        "name": spec.name, "description": spec.description, "admin_state_up": spec.enabled, "protocol": spec.protocol.upper(),
-        "lb_algorithm": spec.algorithm, "tags": list(spec.tags),
+        "name": spec.name, "description": spec.description, "admin_state_up": spec.enabled,
+        "protocol": spec.protocol.upper(), "lb_algorithm": spec.algorithm, "tags": list(spec.tags),
         **_given(
-            session_persistence=dict(spec.session_persistence), loadbalancer_id=loadbalancer_id, listener_id=listener_id,
+            session_persistence=dict(spec.session_persistence),
+            loadbalancer_id=loadbalancer_id, listener_id=listener_id,
             members=[member(m) for m in spec.members] if with_members else [],
         ),
     }  # fmt: skip

@@ -99,7 +99,7 @@ class MemoryCloud:
 
 
 def open_memory(credentials: Credentials) -> MemoryCloud:
-    """The opener for the registry. Makes no call; raises `Unreachable` for an address that cannot be a memory cloud's."""
+    """The opener for the registry. Makes no call. Raises `Unreachable` for what is no address of a memory cloud."""
     name = credentials.auth_url.removeprefix(SCHEME).strip("/")
     try:
         if not credentials.auth_url.startswith(SCHEME):

@@ -1,7 +1,8 @@
 """Faults on demand: what goes wrong at a cloud, put up by a test or a demonstration and used up call by call.
 
-They lie in the cloud's own file, so a fault that one process puts up hits the calls of another. Faults only describe; the
-wire and the server half act on them.
+They lie in the cloud's own file, so a fault that one process puts up hits the calls of another. Faults only describe;
+the wire and the server half act on them. A read is tried three times, as by the OpenStack driver: a passing failure
+(`unreachable`, `html_503`) of a read shows only when it is put up for three calls, or for all.
 """
 
 from __future__ import annotations

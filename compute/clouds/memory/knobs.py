@@ -17,8 +17,9 @@ SERVICES = ("identity", "network", "load-balancer")
 
 @dataclass(frozen=True)
 class Knobs:
-    """`settle_reads`: a balancer shows PENDING_* for that many reads of it alone, then it is ready. `settle_seconds`: and
-    at least for that long. With 0 and 0 the answer to a write says PENDING_* and the next read is ACTIVE.
+    """`settle_reads`: a balancer shows PENDING_* for that many reads of it alone, then it is ready.
+    `settle_seconds`: and at least for that long.
+    With 0 and 0 the answer to a write says PENDING_* and the next read is ACTIVE.
 
     `page_size`: objects in one page of a list. `token_calls`: a token is good for so many calls (0: for ever).
     `catalogue`: services by region. `providers`: of balancers, the first is the default.

@@ -190,7 +190,11 @@ class Outside:
         return id
 
     def make(self, region: str, kind: str, under: str, body: Mapping[str, Any]) -> str:
-        """A listener or pool under a balancer, member or monitor under a pool, policy under a listener, rule under a policy."""
+        """One object below another.
+
+        A listener or pool under a balancer, a member or monitor under a pool, a policy under a listener, a rule under a
+        policy.
+        """
         with self._desk(region) as desk:
             whole = {**body, PARENTS[kind]: under} if kind in PARENTS else dict(body)
             match kind:
@@ -261,7 +265,7 @@ class Outside:
                 tx.save(row)
 
     def health(self, region: str, member_id: str, said: str) -> None:
-        """What the probe of a member says from now on: UP, DOWN, DRAIN or MAINT. It shows where the pool has a monitor."""
+        """What a member's probe says from now on: UP, DOWN, DRAIN or MAINT. It shows where the pool has a monitor."""
         with self._desk(region) as desk:
             member = _need(desk.tx, "member", member_id)
             member.doc["_health"] = said
@@ -276,7 +280,7 @@ class Outside:
     def force(
         self, region: str, id: str, *, kind: str = "loadbalancer", provisioning: str = "", operating: str = ""
     ) -> None:
-        """Set statuses by hand. A balancer forced to ACTIVE is free again with all below it; to PENDING_*: stuck for good."""
+        """Set statuses by hand. A balancer forced to ACTIVE is free again with all below it; to PENDING_*: stuck."""
         with self._desk(region) as desk:
             row = _need(desk.tx, kind, id)
             if provisioning and kind == "loadbalancer":

@@ -1,4 +1,4 @@
-"""The API's objects as the product's `State`s. Null becomes empty; every name of `specs.FIELDS` of the kind is there."""
+"""The API's objects as the product's `State`s. Null becomes empty, and every mapped field of the kind is there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from compute.clouds.memory.store import Doc
 from compute.clouds.specs import State
 
-# Names of the product and of the API, by kind; "/" turns an upper-case word into the product's lower-case one.
+# Names of the product and of the API, by kind.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "loadbalancer": {
         "name": "name", "description": "description", "enabled": "admin_state_up", "subnet_id": "vip_subnet_id",
@@ -16,7 +16,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "availability_zone": "availability_zone", "flavor_id": "flavor_id", "project_id": "project_id",
     },
     "listener": {
-        "name": "name", "description": "description", "enabled": "admin_state_up", "connection_limit": "connection_limit",
+        "name": "name", "description": "description", "enabled": "admin_state_up",
+        "connection_limit": "connection_limit",
         "default_pool_id": "default_pool_id", "timeout_client_data": "timeout_client_data",
         "timeout_member_connect": "timeout_member_connect", "timeout_member_data": "timeout_member_data",
         "protocol": "protocol", "port": "protocol_port",
@@ -40,7 +41,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "url_path": "url_path", "expected_codes": "expected_codes",
     },
     "floatingip": {
-        "address": "floating_ip_address", "network_id": "floating_network_id", "project_id": "project_id", "port_id": "port_id",
+        "address": "floating_ip_address", "network_id": "floating_network_id", "project_id": "project_id",
+        "port_id": "port_id",
     },
     "network": {
         "name": "name", "description": "description", "enabled": "admin_state_up", "shared": "shared",
@@ -100,7 +102,8 @@ def _pool(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
     fields["session_persistence"] = {k: persistence[k] for k in ("type", "cookie_name") if persistence.get(k)}
     refs["loadbalancer_id"] = fields["loadbalancer_id"] = next(iter(_ids(raw, "loadbalancers")), "")
     refs |= {
-        "listener_ids": _ids(raw, "listeners"), "member_ids": _ids(raw, "members"), "monitor_id": raw.get("healthmonitor_id") or "",
+        "listener_ids": _ids(raw, "listeners"), "member_ids": _ids(raw, "members"),
+        "monitor_id": raw.get("healthmonitor_id") or "",
     }  # fmt: skip
 
 

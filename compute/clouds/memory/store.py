@@ -37,7 +37,8 @@ CREATE INDEX object_root ON object (region, root, seq) WHERE root <> '';
 CREATE TABLE tag (region TEXT, kind TEXT, tag TEXT, id TEXT, PRIMARY KEY (region, kind, tag, id)) WITHOUT ROWID;
 CREATE INDEX tag_of ON tag (region, kind, id);
 CREATE TABLE pending (
-    region TEXT, root TEXT, reads INTEGER NOT NULL, until REAL NOT NULL, outcome TEXT NOT NULL, PRIMARY KEY (region, root)
+    region TEXT, root TEXT, reads INTEGER NOT NULL, until REAL NOT NULL, outcome TEXT NOT NULL,
+    PRIMARY KEY (region, root)
 );
 CREATE TABLE stale (
     region TEXT, kind TEXT, id TEXT, reads INTEGER NOT NULL, doc TEXT, PRIMARY KEY (region, kind, id)
@@ -58,8 +59,8 @@ class NoSuchCloud(Exception):
 class Row:
     """One object of a cloud. `doc` is the API's own object; the rest is what it is looked up by.
 
-    `parent`: what it lies in (a member's pool). `root`: the balancer whose tree it belongs to. `link`: what it points to
-    (a listener's default pool, a floating IP's port).
+    `parent`: what it lies in (a member's pool). `root`: the balancer whose tree it belongs to. `link`: what it points
+    to (a listener's default pool, a floating IP's port).
     """
 
     kind: str

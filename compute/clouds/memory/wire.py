@@ -1,7 +1,7 @@
 """The wire between a driver and its memory cloud: log-in, faults, the watch, and answers turned into errors.
 
-Every call of every port passes `Wire.send`, and nothing else touches the server half from the driver's side. The watch is
-asked as the last thing before anything can change, outside any transaction: it may raise, and then nothing has happened.
+Every call of every port passes `Wire.send`, and nothing else touches the server half from the driver's side. The watch
+is asked as the last thing before anything can change, outside any transaction: it may raise, and then nothing happened.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PAUSES = (0.01, 0.03)
 class Request(Generic[T]):
     """One call and what the cloud's half does with it.
 
-    `status`: of success, where it is not the method's usual one. `balancer_id`: the balancer whose status this read shows.
+    `status`: of success, where it is not the method's usual one. `balancer_id`: whose status this read shows.
     `written`: kind and id of what a write changes, for answers that lag behind.
     """
 
@@ -97,7 +97,8 @@ class Wire:
     def send(self, request: Request[T]) -> T:
         """One call: its answer, or the `CloudError` that it comes to.
 
-        A token that has run out is renewed once, and a read that meets a passing failure is sent again, as the SDK does.
+        A token that has run out is renewed once, and a read that meets a passing failure is sent again, as the
+        OpenStack driver does.
         """
         tries = len(PAUSES) if request.method == "GET" else 0
         for pause in PAUSES[:tries]:

@@ -47,7 +47,8 @@ def make_listener(desk: Desk, balancer: Row, body: Body, pools: Mapping[str, Row
     protocol, port = doc["protocol"], doc["protocol_port"]
     if protocol == "TERMINATED_HTTPS" and not doc["default_tls_container_ref"] and not doc["sni_container_refs"]:
         raise invalid(
-            "An SNI or default certificate container reference must be provided for TERMINATED_HTTPS protocol listeners."
+            "An SNI or default certificate container reference must be provided for"
+            " TERMINATED_HTTPS protocol listeners."
         )
     check_cidrs(doc["allowed_cidrs"], balancer.doc["vip_address"])
     for other in desk.tx.find("listener", parent=balancer.id):
@@ -186,10 +187,8 @@ def _check_algorithm(balancer: Row, algorithm: str) -> None:
 def _persistence(value: Body | None) -> Doc | None:
     if not value:
         return None
-    return {
-        "type": value["type"], "cookie_name": value.get("cookie_name") or None,
-        "persistence_timeout": value.get("persistence_timeout"), "persistence_granularity": value.get("persistence_granularity"),
-    }  # fmt: skip
+    names = ("type", "cookie_name", "persistence_timeout", "persistence_granularity")
+    return {name: value.get(name) for name in names}
 
 
 # --- members

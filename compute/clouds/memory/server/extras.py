@@ -1,4 +1,4 @@
-"""Health monitors, L7 policies and rules: what the product shows and never changes, so only other tools make them here."""
+"""Health monitors, L7 policies and rules: shown by the product, made and changed by other tools only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neutron: networks, subnets, ports, floating IPs. Routers are left out: every external network reaches every subnet."""
+"""Neutron: networks, subnets, ports, floating IPs. There are no routers: every external network reaches all subnets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def new_port(
     port_id = id or desk.new_id()
     doc: Doc = {
         "id": port_id, "name": name, "network_id": subnet.parent, "project_id": project, "tenant_id": project,
-        "admin_state_up": device_owner != "Octavia", "status": "DOWN", "device_owner": device_owner, "device_id": device_id,
+        "admin_state_up": device_owner != "Octavia", "status": "DOWN",
+        "device_owner": device_owner, "device_id": device_id,
         "fixed_ips": [{"subnet_id": subnet.id, "ip_address": address}], "created_at": desk.now + "Z",
     }  # fmt: skip
     return desk.tx.insert(
@@ -66,8 +67,8 @@ def allocate_floating_ip(desk: Desk, body: Mapping[str, Any]) -> Row:
     doc: Doc = {
         "id": id, "floating_ip_address": address, "floating_network_id": network.id, "port_id": None,
         "fixed_ip_address": None, "router_id": None, "status": "DOWN", "description": body.get("description") or "",
-        "project_id": project, "tenant_id": project, "tags": [], "created_at": desk.now + "Z", "updated_at": desk.now + "Z",
-        "revision_number": 0,
+        "project_id": project, "tenant_id": project, "tags": [], "revision_number": 0,
+        "created_at": desk.now + "Z", "updated_at": desk.now + "Z",
     }  # fmt: skip
     row = desk.tx.insert(Row("floatingip", id, doc, parent=subnet.id, project=project, address=address))
     return bind(desk, row, str(body["port_id"])) if body.get("port_id") else row
@@ -104,8 +105,8 @@ def bind(desk: Desk, row: Row, port_id: str) -> Row:
         if holder is not None:
             raise Answer(
                 409,
-                f"Cannot associate floating IP {row.address} ({row.id}) with port {port_id} using fixed IP {fixed}, as that"
-                f" fixed IP already has a floating IP on external network {row.doc['floating_network_id']}.",
+                f"Cannot associate floating IP {row.address} ({row.id}) with port {port_id} using fixed IP {fixed},"
+                f" as that fixed IP already has a floating IP on external network {row.doc['floating_network_id']}.",
                 "FloatingIPPortAlreadyAssociated",
             )
     row.link = port_id
@@ -172,8 +173,9 @@ def subnet_doc(id: str, network: Row, cidr: str, *, name: str, dns: Sequence[str
     block = ipaddress.ip_network(cidr)
     last = block.broadcast_address - 1 if block.version == 4 else block.broadcast_address
     return {
-        "id": id, "name": name, "description": "", "network_id": network.id, "cidr": str(block), "ip_version": block.version,
-        "gateway_ip": str(block.network_address + 1), "dns_nameservers": list(dns), "enable_dhcp": True, "host_routes": [],
+        "id": id, "name": name, "description": "", "network_id": network.id, "cidr": str(block),
+        "ip_version": block.version, "gateway_ip": str(block.network_address + 1), "dns_nameservers": list(dns),
+        "enable_dhcp": True, "host_routes": [],
         "allocation_pools": [{"start": str(block.network_address + 2), "end": str(last)}],
         "project_id": network.project, "tenant_id": network.project, "tags": [], "created_at": now, "updated_at": now,
     }  # fmt: skip

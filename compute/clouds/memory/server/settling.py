@@ -32,7 +32,7 @@ def balancer_for_write(desk: Desk, balancer_id: str, *, itself: bool = False) ->
 
 
 def begin(desk: Desk, balancer: Row, word: str, touched: Sequence[Row] = ()) -> None:
-    """Lock the tree: the balancer shows `word`, what was `touched` shows PENDING_UPDATE unless it shows more already."""
+    """Lock the tree: the balancer shows `word`, what was `touched` PENDING_UPDATE, unless it is PENDING_* already."""
     for row in touched:
         if not str(row.doc.get(PROVISIONING, "")).startswith("PENDING"):
             row.doc[PROVISIONING] = "PENDING_UPDATE"

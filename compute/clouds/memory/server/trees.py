@@ -16,7 +16,7 @@ Body = Mapping[str, Any]
 
 
 def create(desk: Desk, body: Body) -> Doc:
-    """A new balancer, with its listeners, pools, members, monitors and policies when the body names them: all or nothing.
+    """A new balancer, with the listeners, pools, members, monitors and policies that the body names: all or nothing.
 
     Raises 400, 403 (also over quota), 409, 501.
     """
