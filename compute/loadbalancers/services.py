@@ -6,7 +6,7 @@ the cloud in one short transaction, and returns a `Change`. No cloud is called h
 
 from __future__ import annotations
 
-import secrets
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -611,9 +611,7 @@ def _add_backends(
     rules.check_no_doubles([(c["address"], c["port"]) for c in cleaned], existing)
     rows = []
     for one in cleaned:
-        name = rules.check_name(
-            one.pop("name") or f"{group.name}-{one['backend_type']}-{one['address']}-{secrets.token_hex(2)}"
-        )
+        name = rules.check_name(one.pop("name") or backend_name(group.name, one))
         row = Backend(
             backend_group=group, name=name, network=network_for_address(group.loadbalancer, one["address"]), **one
         )
@@ -625,6 +623,13 @@ def _add_backends(
             MemberBinding(pool_binding=binding, backend=row, cloud_name=row.name) for row in rows
         )
     return rows
+
+
+def backend_name(group: str, one: Mapping[str, Any]) -> str:
+    """BE-C8: `<group>-<type>-<address>-<4 characters>`. The four are drawn from address and port instead of chance, so that
+    a dry run and the real call plan the same step."""
+    tail = hashlib.sha256(f"{group} {one['address']} {one['port']}".encode()).hexdigest()[:4]
+    return f"{group[:60]}-{one['backend_type']}-{one['address']}-{tail}"
 
 
 def _clean_backend(one: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from core.errors import Problem
 from core.tasks.models import OPEN, Task
 from core.tasks.registry import Job, register
 from core.tasks.runner import Context
-from identity.directory.services import project_for_cloud
+from identity.directory.cloud import project_for_cloud
 from identity.models import Project
 
 READ_TWICE = "it is the same cloud as region {same}, which is read"

@@ -1,0 +1,22 @@
+"""Fixtures of the domain tests: a world on a memory cloud, and no waiting between looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.world import World, make_world
+
+from compute.clouds import memory
+from compute.loadbalancers import jobs
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs.time, "sleep", lambda seconds: None)
+
+
+@pytest.fixture
+def world(db: None, tmp_path: Path) -> World:
+    memory.configure(tmp_path)
+    return make_world(tmp_path)
