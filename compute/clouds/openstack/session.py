@@ -7,6 +7,7 @@ nothing here is sent twice.
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections import OrderedDict
@@ -75,7 +76,7 @@ class Login:
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfoV3:
         """Get a token. Raises `Unauthorised`, `Refused`, `Unreachable`, each with its field."""
         if self._refusal and time.monotonic() < self._refusal[0]:
-            raise self._refusal[1]
+            raise copy.copy(self._refusal[1])  # each thread has its own traceback
         try:
             access: AccessInfoV3 = super().get_auth_ref(session, **kwargs)  # type: ignore[misc]
         except ksa.InvalidResponse as error:

@@ -1,0 +1,320 @@
+"""The ports: which call each method makes, with what, and what it makes of the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from compute.clouds.errors import Gone, QuotaFull, Refused, Unreachable, Unsupported
+from compute.clouds.ports import BalancerPort
+from compute.clouds.specs import BalancerSpec, MemberSpec, PoolSpec
+from tests.unit.clouds_openstack.conftest import HTML, NEUTRON, OCTAVIA, TOKENS, Fake, catalogue, token
+
+NOT_FOUND = {"status_code": 404, "json": {"faultcode": "Client", "faultstring": "Pool 1 not found.", "debuginfo": None}}
+
+
+@pytest.fixture
+def balancer(fake: Fake) -> BalancerPort:
+    return fake.cloud.region("R1").balancer
+
+
+def _tree(fake: Fake, pools: list[dict[str, Any]]) -> None:
+    fake.http.get(f"{OCTAVIA}/loadbalancers/lb", json={"loadbalancer": {"id": "lb", "vip_port_id": "port"}})
+    fake.http.get(f"{OCTAVIA}/listeners", json={"listeners": [{"id": "li", "l7policies": [{"id": "po"}]}]})
+    fake.http.get(f"{OCTAVIA}/pools", json={"pools": pools})
+    for pool in pools:
+        rows = [{"id": f"{pool['id']}-m", "weight": 0}]
+        fake.http.get(f"{OCTAVIA}/pools/{pool['id']}/members", json={"members": rows})
+
+
+def test_a_tree_is_three_calls_and_one_per_pool_with_members(fake: Fake, balancer: BalancerPort) -> None:
+    _tree(fake, [{"id": "a", "members": [{"id": "a-m"}]}, {"id": "b", "members": []}, {"id": "c", "members": None}])
+    tree = balancer.tree("lb")
+    assert len(fake.watch.without_logins()) == 3 + 2
+    assert {pool: [m.external_id for m in found] for pool, found in tree.members.items()} == {
+        "a": ["a-m"],
+        "b": [],
+        "c": ["c-m"],
+    }
+    assert fake.http.request_history[2].qs["load_balancer_id"] == ["lb"]
+    assert fake.http.request_history[3].qs["loadbalancer_id"] == ["lb"]
+    assert tree.policies == tree.monitors == tree.floating_ips == ()
+
+
+def test_a_tree_with_everything_has_rules_and_monitors(fake: Fake, balancer: BalancerPort) -> None:
+    _tree(fake, [{"id": "a", "members": [], "healthmonitor_id": "hm"}])
+    fake.http.get(
+        f"{OCTAVIA}/l7policies", json={"l7policies": [{"id": "po", "rules": [{"id": "ru"}], "listener_id": "li"}]}
+    )
+    fake.http.get(f"{OCTAVIA}/l7policies/po/rules", json={"rules": [{"id": "ru", "type": "PATH", "value": "/a"}]})
+    fake.http.get(f"{OCTAVIA}/healthmonitors/hm", json={"healthmonitor": {"id": "hm", "pools": [{"id": "a"}]}})
+    tree = balancer.tree("lb", everything=True)
+    assert tree.policies[0].raw["rules"] == [{"id": "ru", "type": "PATH", "value": "/a"}]
+    assert tree.policies[0].refs["rule_ids"] == ["ru"]
+    assert tree.monitors[0].refs["pool_id"] == "a"
+
+
+def test_a15_a_pool_that_goes_while_a_tree_is_read_does_not_make_the_balancer_gone(
+    fake: Fake, balancer: BalancerPort
+) -> None:
+    _tree(fake, [{"id": "a", "members": [{"id": "x"}]}, {"id": "b", "members": [{"id": "y"}]}])
+    fake.http.get(f"{OCTAVIA}/pools/a/members", **NOT_FOUND)
+    tree = balancer.tree("lb")
+    assert [pool.external_id for pool in tree.pools] == ["b"]
+    assert set(tree.members) == {"b"}
+
+
+def test_a_balancer_that_is_gone_is_gone(fake: Fake, balancer: BalancerPort) -> None:
+    fake.http.get(f"{OCTAVIA}/loadbalancers/lb", **NOT_FOUND)
+    with pytest.raises(Gone):
+        balancer.tree("lb")
+    with pytest.raises(Gone):
+        balancer.status("lb")
+
+
+def test_a13_a_page_that_fails_is_tried_again_and_then_fails_the_listing(fake: Fake, balancer: BalancerPort) -> None:
+    def page(first: int) -> dict[str, Any]:
+        links = [{"rel": "next", "href": "x"}] if first < 2 else []
+        return {"json": {"loadbalancers": [{"id": f"lb-{first}"}], "loadbalancers_links": links}}
+
+    web_page = {"status_code": 503, "text": HTML, "headers": {"content-type": "text/html"}}
+    fake.http.get(f"{OCTAVIA}/loadbalancers", [page(0), web_page, page(1), page(2)])
+    assert [state.external_id for state in balancer.balancers()] == ["lb-0", "lb-1", "lb-2"]
+    fake.http.get(f"{OCTAVIA}/loadbalancers", [page(0), web_page])
+    found = []
+    with pytest.raises(Unreachable, match="503") as caught:
+        for state in balancer.balancers():
+            found.append(state.external_id)
+    assert found == ["lb-0"]
+    assert "<" not in str(caught.value.as_dict())
+
+
+def test_a_listing_that_repeats_its_page_is_stopped(fake: Fake, balancer: BalancerPort) -> None:
+    page = {"loadbalancers": [{"id": "lb"}], "loadbalancers_links": [{"rel": "next", "href": "x"}]}
+    fake.http.get(f"{OCTAVIA}/loadbalancers", json=page)
+    with pytest.raises(Unreachable, match="again and again"):
+        list(balancer.balancers())
+
+
+def test_a_listing_streams(fake: Fake, balancer: BalancerPort) -> None:
+    page = {"loadbalancers": [{"id": "lb"}], "loadbalancers_links": [{"rel": "next", "href": "x"}]}
+    fake.http.get(f"{OCTAVIA}/loadbalancers", json=page)
+    assert next(iter(balancer.balancers())).external_id == "lb"
+    assert fake.sent("GET", "/loadbalancers") == 1
+
+
+def test_find_asks_for_the_tag(fake: Fake, balancer: BalancerPort) -> None:
+    fake.http.get(
+        f"{OCTAVIA}/loadbalancers", [{"json": {"loadbalancers": [{"id": "lb"}]}}, {"json": {"loadbalancers": []}}]
+    )
+    assert balancer.find("skydeck:i:1") == "lb"
+    assert balancer.find("skydeck:i:1") == ""
+    assert fake.http.request_history[-1].qs["tags"] == ["skydeck:i:1"]
+
+
+def test_a_tree_is_created_in_one_call(fake: Fake, balancer: BalancerPort) -> None:
+    answer = {"loadbalancer": {"id": "lb", "provisioning_status": "PENDING_CREATE", "pools": [{"id": "p"}]}}
+    fake.http.post(f"{OCTAVIA}/loadbalancers", status_code=201, json=answer)
+    state = balancer.create_tree(BalancerSpec(name="web", subnet_id="s", pools=(PoolSpec("p", "tcp"),)))
+    assert (state.external_id, state.provisioning, state.refs["pool_ids"]) == ("lb", "PENDING_CREATE", ["p"])
+    assert len(fake.watch.without_logins()) == 1
+    assert fake.http.last_request.json()["loadbalancer"]["pools"][0]["lb_algorithm"] == "ROUND_ROBIN"
+
+
+@pytest.mark.parametrize(
+    ("where", "sent"), [({"listener_id": "li"}, "listener_id"), ({"loadbalancer_id": "lb"}, "loadbalancer_id")]
+)
+def test_a_pool_hangs_on_what_it_is_told(fake: Fake, balancer: BalancerPort, where: dict[str, str], sent: str) -> None:
+    fake.http.post(f"{OCTAVIA}/pools", status_code=201, json={"pool": {"id": "p"}})
+    balancer.create_pool(PoolSpec("p", "proxyv2", members=(MemberSpec("10.0.0.1", 80),)), **where)
+    body = fake.http.last_request.json()["pool"]
+    assert body[sent] == where[sent] and body["protocol"] == "PROXYV2"
+    assert "members" not in body
+
+
+def test_members_are_added_in_one_call_and_others_stay(fake: Fake, balancer: BalancerPort) -> None:
+    fake.http.put(f"{OCTAVIA}/pools/p/members", status_code=202, text="")
+    balancer.add_members("p", [MemberSpec("10.0.0.1", 80), MemberSpec("10.0.0.2", 80, weight=0)])
+    assert fake.http.last_request.qs == {"additive_only": ["true"]}
+    assert [member["weight"] for member in fake.http.last_request.json()["members"]] == [1, 0]
+
+
+def test_a04_no_members_is_no_call(fake: Fake, balancer: BalancerPort) -> None:
+    balancer.add_members("p", [])
+    assert fake.watch.without_logins() == []
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "key", "sent"),
+    [
+        (
+            lambda b: b.update_balancer("1", {"enabled": False}),
+            "loadbalancers/1",
+            "loadbalancer",
+            {"admin_state_up": False},
+        ),
+        (
+            lambda b: b.update_listener("1", {"default_pool_id": ""}),
+            "listeners/1",
+            "listener",
+            {"default_pool_id": None},
+        ),
+        (
+            lambda b: b.update_pool("1", {"algorithm": "SOURCE_IP", "session_persistence": {}}),
+            "pools/1",
+            "pool",
+            {"lb_algorithm": "SOURCE_IP", "session_persistence": None},
+        ),
+        (lambda b: b.update_member("p", "1", {"weight": 0}), "pools/p/members/1", "member", {"weight": 0}),
+    ],
+)
+def test_an_update_sends_only_what_changed(
+    fake: Fake, balancer: BalancerPort, call: Any, path: str, key: str, sent: dict[str, Any]
+) -> None:
+    fake.http.put(f"{OCTAVIA}/{path}", json={key: {"id": "1", "provisioning_status": "PENDING_UPDATE"}})
+    assert call(balancer).provisioning == "PENDING_UPDATE"
+    assert fake.http.last_request.json() == {key: sent}
+
+
+@pytest.mark.parametrize(
+    ("call", "path", "query"),
+    [
+        (lambda b: b.delete_balancer("1", cascade=True), "loadbalancers/1", {"cascade": ["true"]}),
+        (lambda b: b.delete_balancer("1", cascade=False), "loadbalancers/1", {}),
+        (lambda b: b.delete_listener("1"), "listeners/1", {}),
+        (lambda b: b.delete_pool("1"), "pools/1", {}),
+        (lambda b: b.delete_member("p", "1"), "pools/p/members/1", {}),
+    ],
+)
+def test_a15_deleting_what_is_gone_is_success(
+    fake: Fake, balancer: BalancerPort, call: Any, path: str, query: dict[str, Any]
+) -> None:
+    for answer in ({"status_code": 204}, NOT_FOUND):
+        fake.http.delete(f"{OCTAVIA}/{path}", **answer)
+        call(balancer)
+        assert fake.http.last_request.qs == query
+
+
+def test_limits_are_the_quota_by_kind(fake: Fake, balancer: BalancerPort) -> None:
+    quota = {"loadbalancer": 10, "load_balancer": 10, "listener": -1, "pool": 0, "member": 50, "health_monitor": 3}
+    fake.http.get(f"{OCTAVIA}/quotas/p-shop", json={"quota": quota})
+    assert balancer.limits() == {"loadbalancer": 10, "listener": -1, "pool": 0, "member": 50}
+    fake.http.get(f"{OCTAVIA}/quotas/p-shop", status_code=403, json={"faultstring": "Policy does not allow this."})
+    assert balancer.limits() == {}
+
+
+def test_capabilities_are_asked_once(fake: Fake, balancer: BalancerPort) -> None:
+    fake.http.get(f"{OCTAVIA}/providers", json={"providers": [{"name": "amphora"}, {"name": "ovn"}]})
+    for _ in range(2):
+        found = fake.cloud.region("R1").balancer.capabilities()
+    assert found.providers == ("amphora", "ovn") and "SOURCE_IP_PORT" in found.algorithms
+    assert "terminated_https" not in found.listener_protocols
+    assert fake.sent("GET", "/providers") == 1
+
+
+def test_floating_ips_tell_what_they_are_bound_to(fake: Fake) -> None:
+    rows = [
+        {
+            "id": "f-1", "floating_ip_address": "203.0.113.9", "floating_network_id": "n", "port_id": "port", "status": "ACTIVE",
+            "project_id": "p", "fixed_ip_address": "10.0.0.9", "description": "",
+            "port_details": {"device_id": "lb-1", "device_owner": "Octavia"},
+        },
+        {"id": "f-2", "floating_ip_address": "203.0.113.8", "floating_network_id": "n", "port_id": None, "port_details": None},
+    ]  # fmt: skip
+    fake.http.get(f"{NEUTRON}/floatingips", json={"floatingips": rows})
+    bound, free = fake.cloud.region("R1").network.floating_ips()
+    assert bound.refs == {"device_id": "lb-1", "device_owner": "Octavia", "fixed_ip_address": "10.0.0.9"}
+    assert (bound.name, bound.fields["port_id"], bound.provisioning) == ("203.0.113.9", "port", "ACTIVE")
+    assert free.fields["port_id"] == "" and free.refs["device_id"] == ""
+
+
+def test_floating_ips_are_allocated_moved_and_freed(fake: Fake) -> None:
+    network = fake.cloud.region("R1").network
+    one = {"floatingip": {"id": "f", "floating_ip_address": "203.0.113.9", "port_id": "port"}}
+    fake.http.post(f"{NEUTRON}/floatingips", status_code=201, json=one)
+    network.allocate("n", description="skydeck:i:1")
+    assert fake.http.last_request.json() == {"floatingip": {"floating_network_id": "n", "description": "skydeck:i:1"}}
+    fake.http.put(f"{NEUTRON}/floatingips/f", json=one)
+    network.bind("f", "port")
+    assert fake.http.last_request.json() == {"floatingip": {"port_id": "port"}}
+    network.release("f")
+    assert fake.http.last_request.json() == {"floatingip": {"port_id": None}}
+    fake.http.delete(f"{NEUTRON}/floatingips/f", status_code=204)
+    network.free("f")
+    gone = {"NeutronError": {"type": "FloatingIPNotFound", "message": "Floating IP f could not be found", "detail": ""}}
+    fake.http.delete(f"{NEUTRON}/floatingips/f", status_code=404, json=gone)
+    network.free("f")
+    full = {
+        "NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['floatingip'].", "detail": ""}
+    }
+    fake.http.post(f"{NEUTRON}/floatingips", status_code=409, json=full)
+    with pytest.raises(QuotaFull):
+        network.allocate("n")
+
+
+def test_networks_and_subnets_are_read(fake: Fake) -> None:
+    network = {
+        "id": "n",
+        "name": "public",
+        "router:external": True,
+        "shared": False,
+        "mtu": 1500,
+        "subnets": ["s"],
+        "status": "ACTIVE",
+    }
+    subnet = {
+        "id": "s",
+        "network_id": "n",
+        "cidr": "203.0.113.0/24",
+        "gateway_ip": None,
+        "dns_nameservers": ["1.1.1.1"],
+    }
+    fake.http.get(f"{NEUTRON}/networks", json={"networks": [network]})
+    fake.http.get(f"{NEUTRON}/subnets", json={"subnets": [subnet]})
+    port = fake.cloud.region("R1").network
+    (found,) = port.networks()
+    assert found.fields["external"] is True and found.refs == {"subnet_ids": ["s"]}
+    (found,) = port.subnets()
+    assert found.fields["gateway_ip"] == "" and found.fields["dns"] == ["1.1.1.1"] and found.refs == {"network_id": "n"}
+
+
+def test_a16_a_service_that_is_not_in_the_catalogue_is_not_offered(fake: Fake) -> None:
+    body = token(services=catalogue({"network": "https://neutron.example:9696"}))
+    fake.http.post(TOKENS, status_code=201, headers={"X-Subject-Token": "t"}, json=body)
+    region = fake.cloud.region("R1")
+    assert region.network
+    with pytest.raises(Unsupported, match="OpenStack offers no load-balancer service in region “R1”"):
+        region.balancer  # noqa: B018
+
+
+def test_an_unknown_region_names_those_there_are(fake: Fake) -> None:
+    with pytest.raises(Unsupported) as caught:
+        fake.cloud.region("Nowhere").balancer  # noqa: B018
+    assert caught.value.field == "regions" and "R1, R2" in caught.value.hint
+
+
+def test_a_missing_interface_is_named(fake: Fake) -> None:
+    with pytest.raises(Unsupported) as caught:
+        fake.open(interface="internal").region("R1").balancer  # noqa: B018
+    assert caught.value.field == "interface"
+
+
+def test_a_login_without_a_project_has_no_services(fake: Fake) -> None:
+    body = token()
+    del body["token"]["catalog"], body["token"]["project"]
+    fake.http.post(TOKENS, status_code=201, headers={"X-Subject-Token": "t"}, json=body)
+    with pytest.raises(Refused) as caught:
+        fake.open(project_name="").region("R1").network  # noqa: B018
+    assert caught.value.field == "project_name"
+
+
+def test_a_new_token_may_move_a_service(fake: Fake) -> None:
+    fake.http.get(f"{NEUTRON}/networks", json={"networks": []})
+    fake.http.get("https://moved.example/v2.0/networks", json={"networks": [{"id": "n"}]})
+    region = fake.cloud.region("R1")
+    assert list(region.network.networks()) == []
+    body = token(services=catalogue({"network": "https://moved.example"}))
+    fake.http.post(TOKENS, status_code=201, headers={"X-Subject-Token": "t"}, json=body)
+    fake.cloud.account.check(["R1"])
+    assert [state.external_id for state in region.network.networks()] == ["n"]
