@@ -106,9 +106,9 @@ class Outside:
             tx.save(row)
 
     def application_credential(
-        self, user_id: str, project_id: str, secret: str, roles: Sequence[str] = ("member",)
+        self, user_id: str, project_id: str, secret: str, roles: Sequence[str] = ("member",), *, id: str = ""
     ) -> str:
-        id = self.ids().replace("-", "")
+        id = id or self.ids().replace("-", "")
         doc: Doc = {"id": id, "roles": list(roles), "password": keystone.sealed(secret)}
         return self._insert(Row("application_credential", id, doc, parent=user_id, project=project_id))
 
