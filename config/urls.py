@@ -1,7 +1,28 @@
-"""Which address leads where."""
+"""Which address leads where. Apps bring their own routes; this page only hangs them up."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from core import health
+from core.api import problems
+
+handler400 = problems.bad_request
+handler403 = problems.forbidden
+handler404 = problems.not_found
+handler500 = problems.server_error
+
+api: list[URLPattern | URLResolver] = [
+    path("", include("core.api.urls")),
+    path("", include("identity.urls")),
+    # compute.urls goes here.
+    re_path(r"^(?P<path>.*)$", problems.unknown_address),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("api/", include(api)),
+    path("", include("identity.access.urls")),
+    # The console's addresses go here.
+]

@@ -3,6 +3,7 @@
 Nothing here asks whether it runs on one machine or on many: `DATABASE_URL` and `CELERY_BROKER_URL` decide.
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 from config.env import BASE_DIR, HOME, env, installation_id, keyring, secret_key
@@ -140,6 +141,7 @@ REST_FRAMEWORK = {
 REST_KNOX = {
     "TOKEN_MODEL": "identity.ApiToken",
     "AUTH_HEADER_PREFIX": "Token",
+    "TOKEN_TTL": timedelta(hours=24),
 }
 KNOX_TOKEN_MODEL = "identity.ApiToken"
 SPECTACULAR_SETTINGS = {

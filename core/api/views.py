@@ -66,7 +66,9 @@ from core.tasks.models import Task
 
 Call = Callable[[], Change]
 Preview = Callable[[Call], Plan]
+OneOf = Callable[[Any, dict[str, Any]], Change]  # a verb on one of many objects
 Answer = tuple[int, Any, dict[str, str]]
+Ids = list[str]
 
 KEY_HEADER = "Idempotency-Key"
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
@@ -250,17 +252,18 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
         """A verb on one object."""
         obj = self.get_object()
         digest = self._plan_parameters(plan=action.dry_run)
-        values = self._read_args(action, request.data)
+        values = self._validated(action.args or StrictSerializer, request.data)
         check_version(obj, self._expected_version(obj))
         return self._carry_out(lambda: action.perform(obj, actor=self.actor, **values, **digest), status=200)
 
-    def perform_bulk(self, request: Request, one_of: Callable[[Any, dict[str, Any]], Change], action: Action | None) -> Response:
+    def perform_bulk(self, request: Request, one_of: OneOf, args: type[StrictSerializer] | None) -> Response:
         """A verb on many objects: each for itself, with a result per id in the order given."""
         self._plan_parameters(plan=False)
         body = dict(request.data) if isinstance(request.data, Mapping) else {}
         ids = self._read_ids(body.pop("ids", None))
-        values = self._read_args(action, body)
-        known = {str(o.pk): o for o in visible_to(self.rows(), self.actor, f"{self.right}.get").filter(pk__in=filter(is_id, ids))}
+        values = self._validated(args or StrictSerializer, body)
+        visible = visible_to(self.rows(), self.actor, f"{self.right}.get")
+        known = {str(obj.pk): obj for obj in visible.filter(pk__in=[one for one in ids if is_id(one)])}
         whole = self._claim()
         if whole is not None:
             record = idempotency.earlier(whole)
@@ -318,9 +321,6 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
     def _read_body(self, cls: type[StrictSerializer] | None, *, instance: Any = None) -> dict[str, Any]:
         return self._validated(cls or StrictSerializer, self.request.data, instance=instance, partial=instance is not None)
 
-    def _read_args(self, action: Action | None, data: Any) -> dict[str, Any]:
-        return self._validated((action.args if action else None) or StrictSerializer, data)
-
     def _read_delete_parameters(self) -> dict[str, Any]:
         """The resource's own parameters of DELETE, from the query string: `true` and `false` are booleans there."""
         cls = self.delete_serializer_class
@@ -337,7 +337,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
         reader.is_valid(raise_exception=True)
         return dict(reader.validated_data)
 
-    def _read_ids(self, given: Any) -> list[str]:
+    def _read_ids(self, given: Any) -> Ids:
         if given is None:
             raise MissingParameterError("“ids” is missing.", field="ids")
         if not isinstance(given, list) or not given or not all(isinstance(one, str) and one for one in given):
@@ -410,7 +410,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
         given: str,
         obj: Any,
         values: dict[str, Any],
-        one_of: Callable[[Any, dict[str, Any]], Change],
+        one_of: OneOf,
         whole: idempotency.Claim | None,
     ) -> dict[str, Any]:
         result: dict[str, Any] = {"id": given}
@@ -434,7 +434,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
         self,
         obj: Any,
         values: dict[str, Any],
-        one_of: Callable[[Any, dict[str, Any]], Change],
+        one_of: OneOf,
         whole: idempotency.Claim | None,
     ) -> Task | None:
         if whole is None:
@@ -535,7 +535,7 @@ def _detail_route(one: Action) -> Any:
 
 def _bulk_route(one: Action) -> Any:
     def handler(self: ResourceViewSet, request: Request) -> Response:
-        return self.perform_bulk(request, lambda obj, values: one.perform(obj, actor=self.actor, **values), one)
+        return self.perform_bulk(request, lambda obj, values: one.perform(obj, actor=self.actor, **values), one.args)
 
     named = _named(handler, f"bulk_{_method_name(one.name)}", f"{one.label}, several at once. {one.description}".strip())
     routed = route(detail=False, methods=["post"], url_path=one.name, url_name=f"bulk-{one.name}")(named)
@@ -551,7 +551,7 @@ def _bulk_delete_route() -> Any:
             require_on(obj, self.actor, f"{self.right}.delete")
             return service(obj, actor=self.actor, **values)
 
-        return self.perform_bulk(request, delete, None)
+        return self.perform_bulk(request, delete, self.delete_serializer_class)
 
     named = _named(handler, "bulk_delete", "Delete several objects.")
     return extend_schema(summary="Delete several at once")(

@@ -5,8 +5,10 @@ A person logs in as `name` (domain `default`), as `name@domain`, or with the dom
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 
+from django.contrib import auth
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
@@ -132,6 +134,10 @@ class User(AbstractBaseUser, Base):
 
     objects = UserManager()
 
+    # Filled by `identity.access` for the length of a request: what it read, and the scope that the session chose.
+    held_scopes: Any = None
+    session_scope: str = ""
+
     class Meta:
         verbose_name = "user"
         ordering = ["name"]
@@ -143,6 +149,21 @@ class User(AbstractBaseUser, Base):
     @property
     def is_active(self) -> bool:  # type: ignore[override]
         return self.enabled
+
+    @property
+    def is_staff(self) -> bool:
+        """Django's question whether the person may use the console: with any role, yes. Answered by the backend."""
+        return self.has_module_perms("console")
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """Django's question for a right; ours are asked of `request.actor`."""
+        return any(b.has_perm(self, perm, obj) for b in auth.get_backends() if hasattr(b, "has_perm"))
+
+    def has_perms(self, perms: Iterable[str], obj: Any = None) -> bool:
+        return all(self.has_perm(perm, obj) for perm in perms)
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return any(b.has_module_perms(self, app_label) for b in auth.get_backends() if hasattr(b, "has_module_perms"))
 
     def get_full_name(self) -> str:
         """What the console calls the person."""

@@ -1,0 +1,137 @@
+"""Tasks and the audit trail at `/api/core/`: reading, cancelling, retrying, following."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db.models import QuerySet
+from django.http import HttpResponseBase, StreamingHttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action as route
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.api import parameters, records
+from core.api.renderers import EventStreamRenderer, JSONRenderer
+from core.api.views import ResourceViewSet
+from core.audit.models import AuditEvent
+from core.errors import InputParameterError
+from core.ids import is_id
+from core.tasks.models import Task, TaskEvent
+
+# A stream looks this often, sends a sign of life this often, and ends after this long; browsers reconnect by themselves.
+LOOK_EVERY = 1.0
+ALIVE_EVERY = 15.0
+LONGEST = 15 * 60.0
+
+
+class TaskViewSet(ResourceViewSet):
+    """Long work: what it does, how far it is, what went wrong, and the ways out."""
+
+    right = records.TASKS
+    queryset = Task.objects.all()
+    serializer_class = records.TaskSerializer
+    detail_serializer_class = records.TaskDetailSerializer
+    filterset_class = records.TaskFilterSet
+    actions = records.TASK_ACTIONS
+
+    @extend_schema(
+        summary="What the task sent to a cloud",
+        parameters=[OpenApiParameter("since", str, description="The id of the last event seen; only later ones are given.")],
+        responses=records.TaskEventSerializer(many=True),
+    )
+    @route(
+        detail=True, methods=["get"], url_path="events", url_name="events",
+        renderer_classes=[JSONRenderer, EventStreamRenderer],
+    )  # fmt: skip
+    def events(self, request: Request, pk: str) -> HttpResponseBase:  # type: ignore[override]
+        """Writes to a cloud, failures and words for people, oldest first. Reads are counted on the task, not listed.
+
+        With `Accept: text/event-stream` the answer follows the task to its end: `event: event` for a new line,
+        `event: task` when state, progress or note changed, `event: end` at the end.
+        """
+        streaming = getattr(request.accepted_renderer, "media_type", "") == EventStreamRenderer.media_type
+        parameters.check_known(request.query_params, ["since", "limit"])
+        task = self.get_object()
+        since = _since(request.query_params.get("since") or request.headers.get("Last-Event-ID"))
+        if streaming:
+            stream = StreamingHttpResponse(follow(task.pk, since), content_type=EventStreamRenderer.media_type)
+            # The identity coding keeps the gzip middleware from holding lines back until a block is full.
+            stream.headers.update({"Content-Encoding": "identity", "X-Accel-Buffering": "no", "Cache-Control": "no-store"})
+            return stream
+        limit = self.paginator.get_limit(request)  # type: ignore[union-attr]
+        rows = list(events_of(task.pk, since)[: limit + 1])
+        body = {"results": records.TaskEventSerializer(rows[:limit], many=True).data, "more": len(rows) > limit}
+        return Response(body)
+
+
+class AuditEventViewSet(ResourceViewSet):
+    """Who changed what, when, from which value to which."""
+
+    right = records.EVENTS
+    queryset = AuditEvent.objects.all()
+    serializer_class = records.AuditEventSerializer
+    filterset_class = records.AuditEventFilterSet
+
+
+def events_of(task_id: uuid.UUID, since: uuid.UUID | None) -> QuerySet[TaskEvent]:
+    """A task's events after one of them; ids rise with time."""
+    rows = TaskEvent.objects.filter(task_id=task_id).order_by("id")
+    return rows.filter(id__gt=since) if since else rows
+
+
+async def follow(task_id: uuid.UUID, since: uuid.UUID | None) -> AsyncIterator[bytes]:
+    """The lines of an event stream: everything after `since`, then what comes, until the task ends."""
+    started = spoke = time.monotonic()
+    shown: dict[str, Any] = {}
+    while True:
+        # The state is read before the events: what a task writes last is never missed.
+        state = await _state(task_id)
+        for event in await _new_events(task_id, since):
+            since = event["id"]
+            yield _line("event", event, event_id=str(since))
+            spoke = time.monotonic()
+        if state is None:
+            return
+        if state != shown:
+            shown = state
+            yield _line("task", state)
+            spoke = time.monotonic()
+        if state["ended_at"] is not None:
+            yield _line("end", state)
+            return
+        now = time.monotonic()
+        if now - started > LONGEST:
+            return
+        if now - spoke > ALIVE_EVERY:
+            spoke = now
+            yield b": still here\n\n"
+        await asyncio.sleep(LOOK_EVERY)
+
+
+@sync_to_async
+def _state(task_id: uuid.UUID) -> dict[str, Any] | None:
+    return Task.objects.filter(pk=task_id).values("id", "state", "progress", "note", "problem", "ended_at").first()
+
+
+@sync_to_async
+def _new_events(task_id: uuid.UUID, since: uuid.UUID | None) -> list[dict[str, Any]]:
+    return [dict(row) for row in records.TaskEventSerializer(events_of(task_id, since), many=True).data]
+
+
+def _line(name: str, data: Any, *, event_id: str = "") -> bytes:
+    head = f"id: {event_id}\nevent: {name}\n" if event_id else f"event: {name}\n"
+    return head.encode() + b"data: " + JSONRenderer().render(data) + b"\n\n"
+
+
+def _since(text: str | None) -> uuid.UUID | None:
+    if text is None:
+        return None
+    if not is_id(text):
+        raise InputParameterError("“since” has to be the id of an event.", field="since")
+    return uuid.UUID(text)

@@ -1,0 +1,19 @@
+"""Addresses of tasks, the audit trail, the schema and its pages."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from core.api.routers import Router
+from core.api.tasks import AuditEventViewSet, TaskViewSet
+
+router = Router()
+router.add(TaskViewSet)
+router.add(AuditEventViewSet)
+
+urlpatterns = [
+    path("core/", include(router.urls)),
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+]
