@@ -85,7 +85,7 @@ def recognise(wanted: WantedTree, observed: TreeState | None) -> Sight:
     if observed is None:
         return Sight()
     states: dict[str, State] = {wanted.balancer.row: observed.balancer}
-    adopted: set[str] = set()
+    adopted = set() if wanted.balancer.external_id else {wanted.balancer.row}
 
     def look(items: Iterable[Wanted], found: Iterable[State], *, natural: bool = False) -> None:
         found = list(found)

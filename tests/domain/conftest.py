@@ -20,3 +20,10 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def world(db: None, tmp_path: Path) -> World:
     memory.configure(tmp_path)
     return make_world(tmp_path)
+
+
+@pytest.fixture
+def committed_world(transactional_db: None, tmp_path: Path) -> World:
+    """As `world`, where every commit is a real one."""
+    memory.configure(tmp_path)
+    return make_world(tmp_path)
