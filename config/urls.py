@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from core import health
+from core.admin import site
 from core.api import problems
 
 handler400 = problems.bad_request
@@ -15,7 +16,7 @@ handler500 = problems.server_error
 api: list[URLPattern | URLResolver] = [
     path("", include("core.api.urls")),
     path("", include("identity.urls")),
-    # compute.urls goes here.
+    path("", include("compute.urls")),
     re_path(r"^(?P<path>.*)$", problems.unknown_address),
 ]
 
@@ -24,5 +25,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz),
     path("api/", include(api)),
     path("", include("identity.access.urls")),
-    # The console's addresses go here.
+    path("console/", site.urls),
 ]

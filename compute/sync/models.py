@@ -43,6 +43,8 @@ class SyncRun(Base):
 class SyncPart(models.Model):
     """One (region, kind) of a run, with what was found."""
 
+    owner = Owner(domain="run__account__domain_id")
+
     id = models.BigAutoField(primary_key=True)
     run = models.ForeignKey(SyncRun, on_delete=models.CASCADE, related_name="parts")
     region = models.CharField(max_length=128, blank=True, default="")

@@ -52,7 +52,7 @@ SELF = (
 
 # Things of the domain that a project has to see to do its work.
 SURROUNDINGS = (
-    *_reading(Reach.DOMAIN, "identity.domains", "compute.cloudregions", "compute.zones", "compute.images"),
+    *_reading(Reach.DOMAIN, "identity.domains", "compute.cloudregions", "compute.cloudproviders", "compute.zones", "compute.images"),
     *_reading(Reach.PROJECT, "identity.roles"),
 )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
-from compute.clouds.openstack import translate
+from compute.clouds.openstack import errors, translate
 from compute.clouds.openstack.api import Json
 from compute.clouds.openstack.session import CloudSession, Sessions, identity_url, regions_of
 from compute.clouds.specs import AccountInfo, ServiceCheck, State
@@ -53,6 +54,9 @@ class OpenStackAccount:
             access = self._sessions.access()
         except Unauthorised as error:
             raise self._explained(error) from None
+        version = ""
+        with suppress(CloudError):
+            version = self._version()
         interface = self._sessions.credentials.interface
         addresses: dict[str, list[str]] = {}
         for entry in access.service_catalog.catalog:
@@ -68,7 +72,7 @@ class OpenStackAccount:
             roles=tuple(sorted(access.role_names or ())),
             regions=regions_of(access),
             services=tuple(sorted({str(entry["type"]) for entry in access.service_catalog.catalog})),
-            version=self._version(),
+            version=version,
             endpoints={region: "\n".join(sorted(lines)) for region, lines in sorted(addresses.items())},
         )
 
@@ -123,11 +127,14 @@ class OpenStackAccount:
         return ServiceCheck(service, region, endpoint, problem is None, needed, problem, _ms(started))
 
     def _explained(self, error: Unauthorised) -> CloudError:
-        """Find out what Keystone does not say: with the project left out, a right password is accepted.
+        """Find out what a refused login does not say: whether this is a Keystone at all (other services answer 401 too), and
+        whether the password is right, in which case it is accepted with the project left out.
 
-        One login more, only when a person tests an account: each one counts as a failed attempt for the user.
+        One read and one login more, only when a person tests an account: each login counts as a failed attempt of the user.
         """
         c = self._sessions.credentials
+        if not self._is_keystone():
+            return errors.not_keystone(error, self._url(""))
         if c.kind == "application_credential" or not c.project_name:
             return error
         session = self._sessions.unscoped()
@@ -145,11 +152,18 @@ class OpenStackAccount:
             http_status=error.http_status,
         )
 
+    def _is_keystone(self) -> bool:
+        try:
+            return self._version().startswith("v3")
+        except CloudError as error:
+            return error.http_status == 0  # no answer says nothing
+
     def _version(self) -> str:
+        """The version of the identity API, "" when it is not told. Raises `CloudError`."""
         try:
             body = self._sessions.session().get(self._url(""), authenticated=False).json()
             return str(body["version"]["id"])
-        except (CloudError, ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError):
             return ""
 
     def _url(self, path: str) -> str:

@@ -18,6 +18,7 @@ import requests
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unauthorised, Unreachable, Unsupported
 
 LONGEST_CAUSE = 600
+REDIRECTS = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True)
@@ -112,9 +113,16 @@ class Words:
 def from_response(response: requests.Response, place: Place) -> CloudError:
     """The error that an answer of 300 and above stands for."""
     status = response.status_code
-    if status in (301, 302, 303, 307, 308):
+    if status in REDIRECTS:
         return _redirected(response, place)
     words = Words.of(response)
+    if status == 404 and words.text and _about_another(response, words):
+        return Refused(
+            f"{place} refused this, because something that it refers to is not there or cannot be used.",
+            cause=clean(words.text, place.secrets),
+            cloud_request_id=request_id(response),
+            http_status=status,
+        )
     row = next((row for row in TABLE if status in row.statuses and _fits(row, words)), None)
     if row is None or not (words.text or status in (401, 429)):
         return _no_api_answer(response, place, words)
@@ -172,7 +180,7 @@ def login_error(error: CloudError, auth_url: str, *, kind: str, user: str, domai
             f"project “{project}”.",
             **_kept(error),
         )
-    if error.http_status in (300, 301, 302, 303, 307, 308, 404, 405) or 200 <= error.http_status < 300:
+    if error.http_status in (300, *REDIRECTS, 404, 405) or 200 <= error.http_status < 300:
         return Unreachable(
             f"What answers at {auth_url} is not a Keystone v3 identity service.",
             field="auth_url",
@@ -184,6 +192,18 @@ def login_error(error: CloudError, auth_url: str, *, kind: str, user: str, domai
         error.field = "auth_url"
         error.hint = error.hint or "Check the address, and that this installation may reach it."
     return error
+
+
+def not_keystone(error: CloudError, auth_url: str) -> CloudError:
+    """The error for a login that went to something else."""
+    redirected = error.hint if error.http_status in REDIRECTS else ""
+    return Unreachable(
+        f"What answers at {auth_url} is not a Keystone v3 identity service.",
+        field="auth_url",
+        hint=redirected
+        or "Give the identity address, as in OS_AUTH_URL, for example https://cloud.example.org:5000/v3.",
+        **_kept(error),
+    )
 
 
 def request_id(response: requests.Response) -> str:
@@ -208,6 +228,17 @@ def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
 
 def _fits(row: Row, words: Words) -> bool:
     return any(re.search(row.pattern, text, re.IGNORECASE) for text in (words.text, words.kind))
+
+
+def _about_another(response: requests.Response, words: Words) -> bool:
+    """Whether a 404 to a change is about an object that the body names, as Neutron does for a port without a way out.
+
+    The changed object itself must not pass for gone then: the words name no id of the path.
+    """
+    if response.request.method != "PUT" or words.kind == "HTTPNotFound":
+        return False
+    parts = urlsplit(response.url).path.split("/")
+    return not any(part in words.text for part in parts[-3:] if any(character.isdigit() for character in part))
 
 
 def _redirected(response: requests.Response, place: Place) -> CloudError:

@@ -1,0 +1,33 @@
+"""Why a verb is not possible on an account now, read from the loaded row."""
+
+from __future__ import annotations
+
+from compute.accounts.choices import AccountStatus, SyncStatus
+from compute.accounts.models import CloudAccount
+from core.access import Actor
+
+
+def not_deleting(account: CloudAccount, actor: Actor) -> str:
+    return "It is being deleted." if account.status == AccountStatus.DELETING else ""
+
+
+def can_sync(account: CloudAccount, actor: Actor) -> str:
+    """Enabled, and no run at work."""
+    if not account.enabled:
+        return "It is switched off."
+    if account.sync_status != SyncStatus.IDLE:
+        return "A sync is at work already."
+    return not_deleting(account, actor)
+
+
+def can_enable(account: CloudAccount, actor: Actor) -> str:
+    return "It is enabled already." if account.enabled else not_deleting(account, actor)
+
+
+def can_disable(account: CloudAccount, actor: Actor) -> str:
+    return not_deleting(account, actor) if account.enabled else "It is disabled already."
+
+
+def can_delete(account: CloudAccount, actor: Actor) -> str:
+    """Only what is switched off."""
+    return "It is switched on: disable it first." if account.enabled else not_deleting(account, actor)

@@ -1,0 +1,83 @@
+"""Cloud accounts in bodies and answers. The secret comes in and never goes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from compute.accounts.choices import AuthKind, DriftPolicy, Interface
+from compute.accounts.models import CloudAccount, CloudProvider
+from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
+from identity.models import Domain, Project
+
+
+class CloudAccountSerializer(ResourceSerializer):
+    domain = NameField("domain.name")
+    project = NameField("project.name")
+
+    class Meta:
+        model = CloudAccount
+        fields = (
+            "id", "name", "description", "status", "enabled", "provider", "brand", "access_url", "auth_kind", "username",
+            "application_credential_id", "user_domain_name", "project_domain_name", "project_name", "interface", "regions",
+            "verify_tls", "read_only", "drift_policy", "domain", "domain_id", "project", "project_id", "sync_status",
+            "last_sync_at", "last_sync_state", "last_error", "last_error_at", "cloud_user", "cloud_roles", "probe_at",
+            "version", "created_at", "updated_at",
+        )  # fmt: skip
+        details = ("domain", "project")
+
+
+class LoginSerializer(StrictSerializer):
+    """How to log in; every field of it."""
+
+    access_url = serializers.CharField(max_length=255, required=False)
+    auth_kind = serializers.ChoiceField(choices=AuthKind.choices, required=False)
+    username = serializers.CharField(max_length=128, required=False, allow_blank=True)
+    secret = serializers.CharField(max_length=1024, required=False, trim_whitespace=False, write_only=True)
+    application_credential_id = serializers.CharField(max_length=128, required=False, allow_blank=True)
+    user_domain_name = serializers.CharField(max_length=128, required=False)
+    project_domain_name = serializers.CharField(max_length=128, required=False)
+    project_name = serializers.CharField(max_length=128, required=False, allow_blank=True)
+    interface = serializers.ChoiceField(choices=Interface.choices, required=False)
+    regions = serializers.ListField(child=serializers.CharField(max_length=128), required=False, max_length=100)
+    ca_bundle = serializers.CharField(max_length=1_000_000, required=False, allow_blank=True, trim_whitespace=False)
+    verify_tls = serializers.BooleanField(required=False)
+
+
+class AccountOwnSerializer(LoginSerializer):
+    description = serializers.CharField(max_length=255, required=False, allow_blank=True)
+    project = RefField(Project, right="identity.projects.get", required=False, allow_null=True)
+    read_only = serializers.BooleanField(required=False)
+    drift_policy = serializers.ChoiceField(choices=DriftPolicy.choices, required=False)
+
+
+class CloudAccountCreateSerializer(AccountOwnSerializer):
+    name = serializers.CharField(max_length=128)
+    domain = RefField(Domain, right="identity.domains.get", required=False, help_text="Yours if left out.")
+    provider = serializers.CharField(max_length=64)
+    brand = serializers.CharField(max_length=64, required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Without a domain the caller's own is meant; the default domain for the system."""
+        if "domain" not in attrs:
+            domain_id = self.context["actor"].domain_id
+            rows = Domain.objects.filter(pk=domain_id) if domain_id else Domain.objects.filter(name="default")
+            attrs["domain"] = rows.get()
+        return attrs
+
+
+class CloudAccountUpdateSerializer(AccountOwnSerializer):
+    name = serializers.CharField(max_length=128)
+
+
+class CloudProviderSerializer(ResourceSerializer):
+    account = NameField("account.name")
+    provider = serializers.CharField(source="account.provider", read_only=True)
+    brand = serializers.CharField(source="account.brand", read_only=True)
+    status = serializers.CharField(source="account.status", read_only=True)
+
+    class Meta:
+        model = CloudProvider
+        fields = ("id", "name", "external_id", "account", "account_id", "provider", "brand", "status", "created_at", "updated_at")
+        details = ("account", "provider", "brand", "status")

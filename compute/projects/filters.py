@@ -1,0 +1,22 @@
+"""What lists of external projects can be asked for."""
+
+from __future__ import annotations
+
+from compute.accounts.models import CloudAccount
+from compute.projects.models import ExternalProject
+from core.api.filters import RefFilter, ResourceFilterSet, TextFilter
+
+
+class ExternalProjectFilterSet(ResourceFilterSet):
+    account = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="account_id")
+    status = TextFilter()
+    external_id = TextFilter()
+
+    search_fields = ("name", "description", "external_id")
+    orderings = {
+        "name": "name", "status": "status", "account": "account__name", "project": "project__name", "created_at": "created_at",
+    }  # fmt: skip
+    default_ordering = ("name",)
+
+    class Meta:
+        model = ExternalProject

@@ -1,0 +1,17 @@
+"""External projects in the API; mapping them by hand comes with account management."""
+
+from __future__ import annotations
+
+from compute.projects.filters import ExternalProjectFilterSet
+from compute.projects.models import ExternalProject
+from compute.projects.serializers import ExternalProjectSerializer
+from core.api.views import ResourceViewSet
+
+
+class ExternalProjectViewSet(ResourceViewSet):
+    """Projects of clouds, each with the local project that owns what is in it."""
+
+    right = "compute.externalprojects"
+    queryset = ExternalProject.objects.for_list
+    serializer_class = ExternalProjectSerializer
+    filterset_class = ExternalProjectFilterSet

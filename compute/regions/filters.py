@@ -1,0 +1,21 @@
+"""What lists of regions can be asked for."""
+
+from __future__ import annotations
+
+from compute.accounts.models import CloudAccount, CloudProvider
+from compute.regions.models import CloudRegion
+from core.api.filters import RefFilter, ResourceFilterSet, TextFilter
+
+
+class CloudRegionFilterSet(ResourceFilterSet):
+    account = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="manager__account_id")
+    manager = RefFilter(CloudProvider, right="compute.cloudproviders.get", field_name="manager_id")
+    provider = TextFilter("manager__account__provider")
+    status = TextFilter()
+
+    search_fields = ("name",)
+    orderings = {"name": "name", "account": "manager__account__name", "created_at": "created_at"}
+    default_ordering = ("name",)
+
+    class Meta:
+        model = CloudRegion

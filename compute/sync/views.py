@@ -1,0 +1,17 @@
+"""Runs of sync in the API, with their parts; only read."""
+
+from __future__ import annotations
+
+from compute.sync.filters import SyncRunFilterSet
+from compute.sync.models import SyncRun
+from compute.sync.serializers import SyncRunSerializer
+from core.api.views import ResourceViewSet
+
+
+class SyncRunViewSet(ResourceViewSet):
+    """What each reading of an account found, part by part."""
+
+    right = "compute.sync_runs"
+    queryset = SyncRun.objects.for_list
+    serializer_class = SyncRunSerializer
+    filterset_class = SyncRunFilterSet
