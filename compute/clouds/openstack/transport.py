@@ -98,9 +98,10 @@ def _wait(pause: float | None, end: float) -> bool:
 
 
 def _passing(error: requests.RequestException) -> bool:
-    """Whether the next moment may do better. A read time-out has used up the time already, a certificate stays what it is."""
+    """Whether the next moment may do better. A time-out has used up the time already, a certificate stays what it is."""
     broken = (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)
-    return isinstance(error, broken) and not isinstance(error, requests.exceptions.SSLError)
+    lasting = (requests.exceptions.SSLError, requests.exceptions.Timeout)
+    return isinstance(error, broken) and not isinstance(error, lasting)
 
 
 class GuardedAdapter(HTTPAdapter):

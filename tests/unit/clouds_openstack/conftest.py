@@ -113,6 +113,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     watch = Watcher()
     with requests_mock.Mocker() as http, calls.watching(watch):
         http.post(TOKENS, status_code=201, headers={"X-Subject-Token": "tok-1"}, json=token())
+        http.get(KEYSTONE, json={"version": {"id": "v3.14", "status": "stable"}})
         yield Fake(http, watch, open_openstack(PASSWORD), pauses)
 
 

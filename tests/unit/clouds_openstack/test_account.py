@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from compute.clouds.errors import Refused, Unauthorised
+from compute.clouds.errors import Refused, Unauthorised, Unreachable
 from tests.unit.clouds_openstack.conftest import (
     APPLICATION,
     CATALOGUE,
@@ -19,8 +19,14 @@ from tests.unit.clouds_openstack.conftest import (
     token,
 )
 
-FORBIDDEN = {"status_code": 403, "json": {"error": {"code": 403, "message": "not authorized: identity:list_projects"}}}
-REFUSED = {"status_code": 401, "json": {"error": {"code": 401, "message": "The request requires authentication."}}}
+FORBIDDEN: dict[str, Any] = {
+    "status_code": 403,
+    "json": {"error": {"code": 403, "message": "not authorized: identity:list_projects"}},
+}
+REFUSED: dict[str, Any] = {
+    "status_code": 401,
+    "json": {"error": {"code": 401, "message": "The request requires authentication."}},
+}
 
 
 def _services(fake: Fake) -> None:
@@ -122,8 +128,19 @@ def test_a_wrong_password_says_that_keystone_does_not_say_more(fake: Fake) -> No
     assert "does not say" in caught.value.hint and "People" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "answer", [FORBIDDEN, {"status_code": 404, "text": ""}, {"json": {"versions": []}}, {"text": "hello"}]
+)
+def test_another_service_that_refuses_the_login_is_not_taken_for_a_keystone(fake: Fake, answer: dict[str, Any]) -> None:
+    fake.http.post(TOKENS, **REFUSED)
+    fake.http.get(KEYSTONE, **answer)
+    with pytest.raises(Unreachable, match="is not a Keystone") as caught:
+        fake.cloud.account.describe()
+    assert caught.value.field == "auth_url"
+    assert fake.sent("POST", "/auth/tokens") == 1
+
+
 def test_describe_tells_who_we_are_and_which_regions_are_one_cloud(fake: Fake) -> None:
-    fake.http.get(KEYSTONE, json={"version": {"id": "v3.14"}})
     info = fake.cloud.account.describe()
     assert (info.user_name, info.project_name, info.roles, info.version) == ("demo", "shop", ("member",), "v3.14")
     assert info.regions == ("R1", "R2")

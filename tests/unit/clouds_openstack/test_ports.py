@@ -6,12 +6,19 @@ from typing import Any
 
 import pytest
 
-from compute.clouds.errors import Gone, QuotaFull, Refused, Unreachable, Unsupported
+from compute.clouds.errors import CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
 from compute.clouds.ports import BalancerPort
 from compute.clouds.specs import BalancerSpec, MemberSpec, PoolSpec
 from tests.unit.clouds_openstack.conftest import HTML, NEUTRON, OCTAVIA, TOKENS, Fake, catalogue, token
 
-NOT_FOUND = {"status_code": 404, "json": {"faultcode": "Client", "faultstring": "Pool 1 not found.", "debuginfo": None}}
+NOT_FOUND: dict[str, Any] = {
+    "status_code": 404,
+    "json": {"faultcode": "Client", "faultstring": "Pool 1 not found.", "debuginfo": None},
+}
+
+
+def _last(fake: Fake) -> Any:
+    return fake.http.last_request
 
 
 @pytest.fixture
@@ -119,7 +126,7 @@ def test_a_tree_is_created_in_one_call(fake: Fake, balancer: BalancerPort) -> No
     state = balancer.create_tree(BalancerSpec(name="web", subnet_id="s", pools=(PoolSpec("p", "tcp"),)))
     assert (state.external_id, state.provisioning, state.refs["pool_ids"]) == ("lb", "PENDING_CREATE", ["p"])
     assert len(fake.watch.without_logins()) == 1
-    assert fake.http.last_request.json()["loadbalancer"]["pools"][0]["lb_algorithm"] == "ROUND_ROBIN"
+    assert _last(fake).json()["loadbalancer"]["pools"][0]["lb_algorithm"] == "ROUND_ROBIN"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +135,7 @@ def test_a_tree_is_created_in_one_call(fake: Fake, balancer: BalancerPort) -> No
 def test_a_pool_hangs_on_what_it_is_told(fake: Fake, balancer: BalancerPort, where: dict[str, str], sent: str) -> None:
     fake.http.post(f"{OCTAVIA}/pools", status_code=201, json={"pool": {"id": "p"}})
     balancer.create_pool(PoolSpec("p", "proxyv2", members=(MemberSpec("10.0.0.1", 80),)), **where)
-    body = fake.http.last_request.json()["pool"]
+    body = _last(fake).json()["pool"]
     assert body[sent] == where[sent] and body["protocol"] == "PROXYV2"
     assert "members" not in body
 
@@ -136,8 +143,8 @@ def test_a_pool_hangs_on_what_it_is_told(fake: Fake, balancer: BalancerPort, whe
 def test_members_are_added_in_one_call_and_others_stay(fake: Fake, balancer: BalancerPort) -> None:
     fake.http.put(f"{OCTAVIA}/pools/p/members", status_code=202, text="")
     balancer.add_members("p", [MemberSpec("10.0.0.1", 80), MemberSpec("10.0.0.2", 80, weight=0)])
-    assert fake.http.last_request.qs == {"additive_only": ["true"]}
-    assert [member["weight"] for member in fake.http.last_request.json()["members"]] == [1, 0]
+    assert _last(fake).qs == {"additive_only": ["true"]}
+    assert [member["weight"] for member in _last(fake).json()["members"]] == [1, 0]
 
 
 def test_a04_no_members_is_no_call(fake: Fake, balancer: BalancerPort) -> None:
@@ -174,7 +181,7 @@ def test_an_update_sends_only_what_changed(
 ) -> None:
     fake.http.put(f"{OCTAVIA}/{path}", json={key: {"id": "1", "provisioning_status": "PENDING_UPDATE"}})
     assert call(balancer).provisioning == "PENDING_UPDATE"
-    assert fake.http.last_request.json() == {key: sent}
+    assert _last(fake).json() == {key: sent}
 
 
 @pytest.mark.parametrize(
@@ -193,7 +200,7 @@ def test_a15_deleting_what_is_gone_is_success(
     for answer in ({"status_code": 204}, NOT_FOUND):
         fake.http.delete(f"{OCTAVIA}/{path}", **answer)
         call(balancer)
-        assert fake.http.last_request.qs == query
+        assert _last(fake).qs == query
 
 
 def test_limits_are_the_quota_by_kind(fake: Fake, balancer: BalancerPort) -> None:
@@ -234,12 +241,12 @@ def test_floating_ips_are_allocated_moved_and_freed(fake: Fake) -> None:
     one = {"floatingip": {"id": "f", "floating_ip_address": "203.0.113.9", "port_id": "port"}}
     fake.http.post(f"{NEUTRON}/floatingips", status_code=201, json=one)
     network.allocate("n", description="skydeck:i:1")
-    assert fake.http.last_request.json() == {"floatingip": {"floating_network_id": "n", "description": "skydeck:i:1"}}
+    assert _last(fake).json() == {"floatingip": {"floating_network_id": "n", "description": "skydeck:i:1"}}
     fake.http.put(f"{NEUTRON}/floatingips/f", json=one)
     network.bind("f", "port")
-    assert fake.http.last_request.json() == {"floatingip": {"port_id": "port"}}
+    assert _last(fake).json() == {"floatingip": {"port_id": "port"}}
     network.release("f")
-    assert fake.http.last_request.json() == {"floatingip": {"port_id": None}}
+    assert _last(fake).json() == {"floatingip": {"port_id": None}}
     fake.http.delete(f"{NEUTRON}/floatingips/f", status_code=204)
     network.free("f")
     gone = {"NeutronError": {"type": "FloatingIPNotFound", "message": "Floating IP f could not be found", "detail": ""}}
@@ -251,6 +258,24 @@ def test_floating_ips_are_allocated_moved_and_freed(fake: Fake) -> None:
     fake.http.post(f"{NEUTRON}/floatingips", status_code=409, json=full)
     with pytest.raises(QuotaFull):
         network.allocate("n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "error"),
+    [
+        ("FloatingIPNotFound", "Floating IP f-1 could not be found", Gone),
+        ("PortNotFound", "Port p-9 could not be found.", Refused),
+        ("ExternalGatewayForFloatingIPNotFound", "External network n is not reachable from subnet s.", Refused),
+    ],
+)
+def test_a_missing_other_object_does_not_make_the_changed_one_gone(
+    fake: Fake, kind: str, words: str, error: type[CloudError]
+) -> None:
+    body = {"NeutronError": {"type": kind, "message": words, "detail": ""}}
+    fake.http.put(f"{NEUTRON}/floatingips/f-1", status_code=404, json=body)
+    with pytest.raises(CloudError) as caught:
+        fake.cloud.region("R1").network.bind("f-1", "p-9")
+    assert type(caught.value) is error and caught.value.cause == words
 
 
 def test_networks_and_subnets_are_read(fake: Fake) -> None:

@@ -18,7 +18,7 @@ MAYBE_ID = st.one_of(st.just(""), IDS)
 ADDRESSES = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6)).map(str)
 NUMBERS = st.integers(min_value=0, max_value=4_000_000)
 PROTOCOLS = st.sampled_from(["tcp", "udp", "sctp", "http", "https", "terminated_https", "proxy", "proxyv2"])
-PERSISTENCE = st.one_of(
+PERSISTENCE: st.SearchStrategy[Any] = st.one_of(
     st.just({}),
     st.sampled_from(["HTTP_COOKIE", "SOURCE_IP"]).map(lambda kind: {"type": kind}),
     st.just({"type": "APP_COOKIE", "cookie_name": "sid"}),
