@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from core import health
-from core.admin import site
+from core.admin.site import site
 from core.api import problems
 
 handler400 = problems.bad_request

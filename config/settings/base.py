@@ -22,6 +22,7 @@ ALLOWED_HOSTS = env.list("SKYDECK_ALLOWED_HOSTS", default=["localhost", "127.0.0
 CSRF_TRUSTED_ORIGINS = env.list("SKYDECK_TRUSTED_ORIGINS", default=[])
 
 INSTALLED_APPS = [
+    "config",
     "core",
     "identity",
     "compute",
@@ -71,6 +72,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "libraries": {"console": "core.admin.tags"},
         },
     },
 ]
@@ -116,6 +118,8 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = HOME / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+# Static files are served from where the apps keep them: no collecting step before the first start.
+WHITENOISE_USE_FINDERS = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
@@ -153,6 +157,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": r"/api",
+    "ENUM_NAME_OVERRIDES": {
+        "RoleScope": "identity.access.models.SCOPES",
+        "TokenScope": "identity.login.models.TOKEN_SCOPES",
+    },
 }
 
 # Celery carries only the ids of tasks; the task row is the truth.
@@ -185,3 +193,69 @@ SKYDECK_REAP_SECONDS = 5.0
 
 LOGGING_CONFIG = None
 configure_logs(level=env.str("SKYDECK_LOG_LEVEL", default="INFO"), as_json=env.bool("SKYDECK_LOG_JSON", default=False))
+
+# The console: its look, and what stands in the sidebar (a page of the console, or the list of a model).
+UNFOLD = {
+    "SITE_TITLE": "Skydeck",
+    "SITE_HEADER": "Skydeck",
+    "SITE_URL": None,
+    "SHOW_BACK_BUTTON": False,
+    "STYLES": [f"{STATIC_URL}skydeck/skydeck.css"],
+    "SCRIPTS": [f"{STATIC_URL}skydeck/skydeck.js"],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": f"{STATIC_URL}skydeck/favicon.svg"}],
+    "BORDER_RADIUS": "6px",
+    "COLORS": {
+        "primary": {
+            "50": "oklch(97% .014 254.604)", "100": "oklch(93.2% .032 255.585)", "200": "oklch(88.2% .059 254.128)",
+            "300": "oklch(80.9% .105 251.813)", "400": "oklch(70.7% .165 254.624)", "500": "oklch(62.3% .214 259.815)",
+            "600": "oklch(54.6% .245 262.881)", "700": "oklch(48.8% .243 264.376)", "800": "oklch(42.4% .199 265.638)",
+            "900": "oklch(37.9% .146 265.522)", "950": "oklch(28.2% .091 267.935)",
+        },
+    },
+    "SIDEBAR": {
+        "navigation": [
+            {
+                "title": "Overview",
+                "items": [
+                    {"page": "index", "title": "Home", "icon": "space_dashboard"},
+                    {"model": "task", "title": "Tasks", "icon": "bolt"},
+                    {"model": "auditevent", "title": "Audit", "icon": "history"},
+                ],
+            },
+            {
+                "title": "Load balancing",
+                "items": [
+                    {"model": "loadbalancer", "title": "Load balancers", "icon": "account_tree"},
+                    {"model": "listener", "title": "Listeners", "icon": "hearing"},
+                    {"model": "backendgroup", "title": "Backend groups", "icon": "workspaces"},
+                    {"model": "backend", "title": "Backends", "icon": "dns"},
+                ],
+            },
+            {
+                "title": "Network",
+                "items": [
+                    {"model": "network", "title": "Networks", "icon": "lan"},
+                    {"model": "vpc", "title": "VPCs", "icon": "hub"},
+                    {"model": "eip", "title": "Elastic IPs", "icon": "public"},
+                ],
+            },
+            {
+                "title": "Clouds",
+                "items": [
+                    {"model": "cloudaccount", "title": "Accounts", "icon": "cloud"},
+                    {"model": "cloudregion", "title": "Regions", "icon": "location_on"},
+                    {"model": "externalproject", "title": "External projects", "icon": "folder_shared"},
+                    {"model": "syncrun", "title": "Sync runs", "icon": "sync"},
+                ],
+            },
+            {
+                "title": "People",
+                "items": [
+                    {"model": "domain", "title": "Domains", "icon": "domain"},
+                    {"model": "project", "title": "Projects", "icon": "folder"},
+                    {"model": "user", "title": "Users", "icon": "group"},
+                ],
+            },
+        ],
+    },
+}  # fmt: skip
