@@ -80,7 +80,9 @@ class Action:
         return self.run(obj, actor=actor, **args)
 
 
-def possibilities(obj: Model, actor: Actor, verbs: Mapping[str, Verb | Action]) -> tuple[dict[str, bool], dict[str, str]]:
+def possibilities(
+    obj: Model, actor: Actor, verbs: Mapping[str, Verb | Action]
+) -> tuple[dict[str, bool], dict[str, str]]:
     """`can` and `why_not` of one row: `{"delete": True, "sync": False}` and `{"sync": "the reason"}`."""
     reasons = {name: verb.why_not(obj, actor) for name, verb in verbs.items()}
     return {name: not why for name, why in reasons.items()}, {name: why for name, why in reasons.items() if why}

@@ -68,7 +68,9 @@ def broker() -> str:
         return "" if os.access(missing, os.W_OK) else "The broker's folder cannot be written to."
     url = urlsplit(settings.CELERY_BROKER_URL.split(";")[0])
     try:
-        with socket.create_connection((url.hostname or "localhost", url.port or PORTS.get(url.scheme, 5672)), CONNECT_SECONDS):
+        with socket.create_connection(
+            (url.hostname or "localhost", url.port or PORTS.get(url.scheme, 5672)), CONNECT_SECONDS
+        ):
             return ""
     except OSError:
         return "The broker does not take connections."

@@ -123,7 +123,9 @@ class OrderingField(forms.CharField):
         asked = text.split(",") if text else []
         for one in asked:
             if one.removeprefix("-") not in self.orderings:
-                raise ValidationError(f"“{one}” is not among {', '.join(self.orderings)} (a “-” in front turns it round).")
+                raise ValidationError(
+                    f"“{one}” is not among {', '.join(self.orderings)} (a “-” in front turns it round)."
+                )
         if len({one.removeprefix("-") for one in asked}) != len(asked):
             raise ValidationError("an ordering is given twice.")
         return asked
@@ -284,7 +286,11 @@ class OrderingFilter(OneFilter):
         self.default = list(default)
         super().__init__(orderings=list(columns), **kwargs)
         both = [sign + name for name in columns for sign in ("", "-")]
-        self.schema = {"type": "string", "description": f"Comma separated: {', '.join(both)}.", "example": next(iter(both), "")}
+        self.schema = {
+            "type": "string",
+            "description": f"Comma separated: {', '.join(both)}.",
+            "example": next(iter(both), ""),
+        }
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         asked = value or self.default
@@ -344,7 +350,9 @@ class ResourceFilterSet(django_filters.FilterSet):
                 "identity.Project", right="identity.projects.get", field_name=owner.project
             )
         if owner is not None and owner.domain not in ("", "id"):
-            found["domain"] = lambda: RefFilter("identity.Domain", right="identity.domains.get", field_name=owner.domain)
+            found["domain"] = lambda: RefFilter(
+                "identity.Domain", right="identity.domains.get", field_name=owner.domain
+            )
         if cls.search_fields:
             found["search"] = lambda: SearchFilter(cls.search_fields)
         columns = cls.orderings if isinstance(cls.orderings, Mapping) else {name: name for name in cls.orderings}

@@ -91,7 +91,9 @@ def filtered(
     """
     params = request.query_params
     filters = filterset_class.base_filters
-    check_known(params, [*filters, *also], many=[*(n for n, f in filters.items() if getattr(f, "many", False)), *SHAPE[:2]])
+    check_known(
+        params, [*filters, *also], many=[*(n for n, f in filters.items() if getattr(f, "many", False)), *SHAPE[:2]]
+    )
     filterset = filterset_class(params, queryset, request=request._request)
     if not filterset.is_valid():
         raise several(list(_problems(filterset)))
@@ -124,5 +126,7 @@ def narrowed(queryset: QuerySet[Any], actor: Actor, right: str, params: QueryDic
     owner: Owner | None = getattr(queryset.model, "owner", None)
     q = owner.q(actor, wanted, reading=True) if owner is not None else None
     if q is None:
-        raise InputParameterError(f"You are not working in a {wanted} now, so “scope={wanted}” means nothing.", field="scope")
+        raise InputParameterError(
+            f"You are not working in a {wanted} now, so “scope={wanted}” means nothing.", field="scope"
+        )
     return queryset.filter(q)

@@ -81,7 +81,9 @@ def problem_of(exc: Exception) -> Problem:
         return errors.NotEmptyError("Other objects still need this one.", hint="Delete or move them first.")
     if isinstance(exc, IntegrityError):
         log.warning("a database constraint refused a change", error=str(exc))
-        return errors.ConflictError("This clashes with something that is already there.", hint="Read it again and retry.")
+        return errors.ConflictError(
+            "This clashes with something that is already there.", hint="Read it again and retry."
+        )
     log.error("unexpected error", exc_info=exc)
     return errors.InternalError(
         "Skydeck made a mistake while it did this.",
@@ -92,7 +94,9 @@ def problem_of(exc: Exception) -> Problem:
 def _problem_of_api_exception(exc: exceptions.APIException) -> Problem:
     detail = str(exc.detail)
     if isinstance(exc, exceptions.NotAuthenticated):
-        return errors.UnauthorizedError("Log in first.", hint="Send “Authorization: Token …”; get one at /api/auth/tokens/.")
+        return errors.UnauthorizedError(
+            "Log in first.", hint="Send “Authorization: Token …”; get one at /api/auth/tokens/."
+        )
     if isinstance(exc, exceptions.AuthenticationFailed):
         return errors.UnauthorizedError(detail)
     if isinstance(exc, exceptions.PermissionDenied):
@@ -142,7 +146,9 @@ def _problem_of_field(field: str, entry: Mapping[str, Any]) -> Problem:
 def respond(request: HttpRequest, problem: Problem) -> HttpResponse:
     """A problem as a plain Django response, for everything that no DRF view has seen."""
     response = HttpResponse(
-        JSONRenderer().render(body_of(problem, request_id_of(request))), status=problem.status, content_type=CONTENT_TYPE
+        JSONRenderer().render(body_of(problem, request_id_of(request))),
+        status=problem.status,
+        content_type=CONTENT_TYPE,
     )
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -155,7 +161,9 @@ def unknown_address(request: HttpRequest, path: str = "") -> HttpResponse:
     above, _, last = request.path.rstrip("/").rpartition("/")
     if request.method == "POST" and _is_object(f"{above}/"):
         return respond(request, errors.ActionNotFoundError(f"No action is called “{last}” here."))
-    return respond(request, errors.NotFoundError("There is nothing here.", hint="The addresses are listed at /api/docs/."))
+    return respond(
+        request, errors.NotFoundError("There is nothing here.", hint="The addresses are listed at /api/docs/.")
+    )
 
 
 def _is_object(path: str) -> bool:

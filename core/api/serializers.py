@@ -69,6 +69,7 @@ def wrong_type(field: serializers.Field[Any, Any, Any, Any], value: Any) -> str:
     return ""
 
 
+@extend_schema_field({"type": "string", "description": "Id or name."})
 class RefField(serializers.Field[Any, str, str, Any]):
     """A reference by id or name to one object that the actor may see; the value is the row.
 
@@ -99,6 +100,7 @@ class RefField(serializers.Field[Any, str, str, Any]):
         return str(value.pk)
 
 
+@extend_schema_field({"type": "array", "items": {"type": "string"}, "description": "Ids or names."})
 class RefListField(RefField):
     """Several references, resolved with one query."""
 
@@ -108,7 +110,12 @@ class RefListField(RefField):
         if not isinstance(data, list) or not all(isinstance(v, str) and v and "\x00" not in v for v in data):
             self.fail("invalid")
         return resolve(
-            self.model, data, actor=self.context["actor"], right=self.right, field=str(self.field_name), within=self.within
+            self.model,
+            data,
+            actor=self.context["actor"],
+            right=self.right,
+            field=str(self.field_name),
+            within=self.within,
         )
 
 

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api import parameters, records
+from core.api.filters import ResourceFilterSet
 from core.api.renderers import EventStreamRenderer, JSONRenderer
 from core.api.views import ResourceViewSet
 from core.audit.models import AuditEvent
@@ -39,10 +40,17 @@ class TaskViewSet(ResourceViewSet):
     detail_serializer_class = records.TaskDetailSerializer
     filterset_class = records.TaskFilterSet
     actions = records.TASK_ACTIONS
+    tasks = None  # type: ignore[assignment]  # the tasks below a task are `?parent=`
+
+    @classmethod
+    def filterset_of(cls, verb: str) -> type[ResourceFilterSet] | None:
+        return cls.filterset_class if verb == "list" else None
 
     @extend_schema(
         summary="What the task sent to a cloud",
-        parameters=[OpenApiParameter("since", str, description="The id of the last event seen; only later ones are given.")],
+        parameters=[
+            OpenApiParameter("since", str, description="The id of the last event seen; only later ones are given.")
+        ],
         responses=records.TaskEventSerializer(many=True),
     )
     @route(
@@ -62,7 +70,9 @@ class TaskViewSet(ResourceViewSet):
         if streaming:
             stream = StreamingHttpResponse(follow(task.pk, since), content_type=EventStreamRenderer.media_type)
             # The identity coding keeps the gzip middleware from holding lines back until a block is full.
-            stream.headers.update({"Content-Encoding": "identity", "X-Accel-Buffering": "no", "Cache-Control": "no-store"})
+            stream.headers.update(
+                {"Content-Encoding": "identity", "X-Accel-Buffering": "no", "Cache-Control": "no-store"}
+            )
             return stream
         limit = self.paginator.get_limit(request)  # type: ignore[union-attr]
         rows = list(events_of(task.pk, since)[: limit + 1])
@@ -77,6 +87,7 @@ class AuditEventViewSet(ResourceViewSet):
     queryset = AuditEvent.objects.all()
     serializer_class = records.AuditEventSerializer
     filterset_class = records.AuditEventFilterSet
+    tasks = events = None  # type: ignore[assignment]  # events have no history of their own
 
 
 def events_of(task_id: uuid.UUID, since: uuid.UUID | None) -> QuerySet[TaskEvent]:

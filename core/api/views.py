@@ -47,6 +47,7 @@ from core.api.filters import ResourceFilterSet
 from core.api.pagination import LimitOffset
 from core.api.problems import body_of, problem_of
 from core.api.renderers import JSONRenderer
+from core.api.schema import BulkAnswerSerializer, bulk_body
 from core.api.serializers import ResourceSerializer, StrictSerializer, field_names
 from core.audit.models import AuditEvent
 from core.engine.changes import check_version
@@ -59,8 +60,8 @@ from core.errors import (
     PlanChangedError,
     PreconditionFailedError,
 )
-from core.ids import is_id
 from core.idempotency import services as idempotency
+from core.ids import is_id
 from core.middleware import request_id_of
 from core.tasks.models import Task
 
@@ -125,6 +126,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
     delete_service: ClassVar[Callable[..., Change] | None] = None
     preview: ClassVar[Preview | None] = None
     actions: ClassVar[tuple[Action, ...]] = ()
+    keeps_answers: ClassVar[bool] = True  # False where answers hold secrets: no Idempotency-Key
     guards: ClassVar[Mapping[str, Guard]] = {}
     verbs: ClassVar[dict[str, Verb | Action]] = {}
 
@@ -152,6 +154,12 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
     def offers(cls, verb: str) -> bool:
         """True if the resource can be created, updated or deleted through the API."""
         return getattr(cls, f"{verb}_service", None) is not None
+
+    @classmethod
+    def filterset_of(cls, verb: str) -> type[ResourceFilterSet] | None:
+        """What the list behind a method can be asked for; the schema reads it."""
+        below = {"tasks": records.TaskFilterSet, "events": records.AuditEventFilterSet}
+        return cls.filterset_class if verb == "list" else below.get(verb)
 
     # --- rows -------------------------------------------------------------------------------------------------------------
 
@@ -319,7 +327,9 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
         return bool(parameters.boolean(self.request.query_params, "dry_run"))
 
     def _read_body(self, cls: type[StrictSerializer] | None, *, instance: Any = None) -> dict[str, Any]:
-        return self._validated(cls or StrictSerializer, self.request.data, instance=instance, partial=instance is not None)
+        return self._validated(
+            cls or StrictSerializer, self.request.data, instance=instance, partial=instance is not None
+        )
 
     def _read_delete_parameters(self) -> dict[str, Any]:
         """The resource's own parameters of DELETE, from the query string: `true` and `false` are booleans there."""
@@ -363,16 +373,14 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
     def _claim(self) -> idempotency.Claim | None:
         """The request's Idempotency-Key, if it is a POST that has one and writes."""
         key = self.request.headers.get(KEY_HEADER)
-        if key is None or self.request.method != "POST" or self._is_dry_run():
+        if key is None or not self.keeps_answers or self.request.method != "POST" or self._is_dry_run():
             return None
         if not KEY.fullmatch(key):
             raise InputParameterError("An Idempotency-Key is 1 to 200 visible ASCII characters.", field=KEY_HEADER)
         user_id = self.actor.user_id
         assert user_id is not None
         scope = ":".join(self.actor.scope().values())
-        return idempotency.Claim(
-            user_id, scope, self.request.path[:200], key, idempotency.digest_of(self.request.data)
-        )
+        return idempotency.Claim(user_id, scope, self.request.path[:200], key, idempotency.digest_of(self.request.data))
 
     # --- carrying out and answering ---------------------------------------------------------------------------------------
 
@@ -537,9 +545,13 @@ def _bulk_route(one: Action) -> Any:
     def handler(self: ResourceViewSet, request: Request) -> Response:
         return self.perform_bulk(request, lambda obj, values: one.perform(obj, actor=self.actor, **values), one.args)
 
-    named = _named(handler, f"bulk_{_method_name(one.name)}", f"{one.label}, several at once. {one.description}".strip())
+    named = _named(
+        handler, f"bulk_{_method_name(one.name)}", f"{one.label}, several at once. {one.description}".strip()
+    )
     routed = route(detail=False, methods=["post"], url_path=one.name, url_name=f"bulk-{one.name}")(named)
-    return extend_schema(summary=f"{one.label}: several at once")(routed)
+    return extend_schema(
+        request=bulk_body(one.args), responses=BulkAnswerSerializer, summary=f"{one.label}: several at once"
+    )(routed)
 
 
 def _bulk_delete_route() -> Any:
@@ -554,6 +566,7 @@ def _bulk_delete_route() -> Any:
         return self.perform_bulk(request, delete, self.delete_serializer_class)
 
     named = _named(handler, "bulk_delete", "Delete several objects.")
-    return extend_schema(summary="Delete several at once")(
-        route(detail=False, methods=["post"], url_path="delete", url_name="bulk-delete")(named)
+    routed = route(detail=False, methods=["post"], url_path="delete", url_name="bulk-delete")(named)
+    return extend_schema(request=bulk_body(None), responses=BulkAnswerSerializer, summary="Delete several at once")(
+        routed
     )

@@ -62,7 +62,9 @@ def _read_scopes(user: User) -> dict[str, HeldScope]:
         .values_list("role__name", "scope", "domain_id", "domain__name", "project_id", "project__name")
     )
     for role, kind, domain_id, domain, project_id, project in rows:
-        scope = Scope(Reach(kind), domain_id, project_id, scope_name(Reach(kind), domain, project), project or domain or "")
+        scope = Scope(
+            Reach(kind), domain_id, project_id, scope_name(Reach(kind), domain, project), project or domain or ""
+        )
         found.setdefault(scope.key, (scope, set()))[1].add(role)
     held = [HeldScope(scope, frozenset(roles)) for scope, roles in found.values()]
     held.sort(key=lambda h: (-h.scope.kind.rank, h.scope.project_id != user.default_project_id, h.scope.name))

@@ -77,7 +77,9 @@ class RoleAssignment(Base):
                 fields=["user", "role", "domain"], condition=Q(scope=Reach.DOMAIN), name="roleassignment_once_in_domain"
             ),
             models.UniqueConstraint(
-                fields=["user", "role", "project"], condition=Q(scope=Reach.PROJECT), name="roleassignment_once_in_project"
+                fields=["user", "role", "project"],
+                condition=Q(scope=Reach.PROJECT),
+                name="roleassignment_once_in_project",
             ),
             models.CheckConstraint(
                 name="roleassignment_scope_fits",

@@ -52,7 +52,14 @@ SELF = (
 
 # Things of the domain that a project has to see to do its work.
 SURROUNDINGS = (
-    *_reading(Reach.DOMAIN, "identity.domains", "compute.cloudregions", "compute.cloudproviders", "compute.zones", "compute.images"),
+    *_reading(
+        Reach.DOMAIN,
+        "identity.domains",
+        "compute.cloudregions",
+        "compute.cloudproviders",
+        "compute.zones",
+        "compute.images",
+    ),
     *_reading(Reach.PROJECT, "identity.roles"),
 )
 

@@ -35,9 +35,13 @@ def check_guest(*, user_domain: uuid.UUID, target_domain: uuid.UUID | None, targ
     if target_domain is None or target_domain == user_domain:
         return
     if target_name != DEFAULT_DOMAIN:
-        raise InputParameterError("People of another domain can only be given roles in the domain “default”.", field="user")
+        raise InputParameterError(
+            "People of another domain can only be given roles in the domain “default”.", field="user"
+        )
     if reach is not Reach.SYSTEM:
-        raise ForbiddenError("Giving a role to somebody of another domain is for administrators of the system.", field="user")
+        raise ForbiddenError(
+            "Giving a role to somebody of another domain is for administrators of the system.", field="user"
+        )
 
 
 def check_not_more_than_own(role: str, missing: list[str]) -> None:

@@ -32,7 +32,9 @@ def assignment_create(
     with writing() as done:
         reach = actor.decide(f"{ASSIGNMENTS}.create").reach
         if where is Reach.SYSTEM and reach is not Reach.SYSTEM:
-            raise NotSufficientPrivilegeError("Roles of the whole system are given by its administrators.", field="scope")
+            raise NotSufficientPrivilegeError(
+                "Roles of the whole system are given by its administrators.", field="scope"
+            )
         ensure(actor, f"{ASSIGNMENTS}.create", given)
         rules.check_guest(
             user_domain=user.domain_id,
@@ -43,7 +45,9 @@ def assignment_create(
         rules.check_not_more_than_own(role.name, _beyond(actor, role))
         twin = RoleAssignment.objects.filter(user=user, role=role, scope=where, domain=home, project=project).first()
         if twin is not None:
-            raise DuplicateResourceError(f"{user.name} has the role {role.name} there already.", extra={"ids": [str(twin.pk)]})
+            raise DuplicateResourceError(
+                f"{user.name} has the role {role.name} there already.", extra={"ids": [str(twin.pk)]}
+            )
         given.save(force_insert=True)
         audit.record(actor, "create", given, after=_words(given))
         return done(given)
@@ -53,7 +57,10 @@ def assignment_delete(given: RoleAssignment, *, actor: Actor, expected_version: 
     """Take a role away (rule 144). The last administrator of the system stays."""
     ensure(actor, f"{ASSIGNMENTS}.delete", given)
     with writing() as done:
-        current = (given.domain_id, given.project_id) == (actor.domain_id, actor.project_id) and given.scope == actor.reach
+        current = (given.domain_id, given.project_id) == (
+            actor.domain_id,
+            actor.project_id,
+        ) and given.scope == actor.reach
         rules.check_leaving(own=given.user_id == actor.user_id, current=current)
         if given.role.name == ADMIN:
             check_not_last_admin(given.user)

@@ -50,5 +50,7 @@ def switch_scope(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied("You have no role in this scope.")
     request.session[SESSION_KEY] = key
     target = request.POST.get("next", "")
-    safe = url_has_allowed_host_and_scheme(target, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    safe = url_has_allowed_host_and_scheme(
+        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
     return HttpResponseRedirect(target if safe else resolve_url("/console/"))

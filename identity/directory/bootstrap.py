@@ -41,7 +41,9 @@ def ensure_roles() -> dict[str, Role]:
 def ensure_admin(password: str = "") -> FirstAdmin:
     """Make domain, project, roles and the first administrator where they are missing. `password`: for a new one only."""
     actor = product_actor("skydeck")
-    domain, made = Domain.objects.get_or_create(name=DEFAULT_DOMAIN, defaults={"description": "Where everything begins."})
+    domain, made = Domain.objects.get_or_create(
+        name=DEFAULT_DOMAIN, defaults={"description": "Where everything begins."}
+    )
     if made:
         audit.record(actor, "create", domain, after={"name": domain.name})
     project, made = Project.objects.get_or_create(

@@ -37,9 +37,7 @@ class UserFilterSet(ResourceFilterSet):
     enabled = BooleanFilter()
     email = TextFilter()
     display_name = TextFilter()
-    project = RefFilter(
-        Project, right="identity.projects.get", field_name="role_assignments__project", distinct=True
-    )
+    project = RefFilter(Project, right="identity.projects.get", field_name="role_assignments__project", distinct=True)
     role = RefFilter(Role, right="identity.roles.get", field_name="role_assignments__role", distinct=True)
 
     search_fields = ("name", "display_name", "email", "description")

@@ -28,7 +28,9 @@ def check_name(name: str, *, field: str = "name") -> str:
     if not text:
         raise MissingParameterError(f"“{field}” is missing.", field=field)
     if len(text) > NAME_LENGTH:
-        raise InputParameterError(f"A name has at most {NAME_LENGTH} characters; this one has {len(text)}.", field=field)
+        raise InputParameterError(
+            f"A name has at most {NAME_LENGTH} characters; this one has {len(text)}.", field=field
+        )
     if not text.isprintable():
         raise InputParameterError("A name is on one line and has no invisible characters.", field=field)
     return text

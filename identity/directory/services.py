@@ -62,7 +62,10 @@ def domain_delete(domain: Domain, *, actor: Actor, expected_version: int | None 
         projects = Project.objects.filter(domain=domain).count()
         rules.check_domain_delete(domain.name, enabled=domain.enabled, projects=projects)
         audit.record_many(
-            [audit.entry(actor, "delete", user, before={"name": user.name}, note="with its domain") for user in domain.users.all()]
+            [
+                audit.entry(actor, "delete", user, before={"name": user.name}, note="with its domain")
+                for user in domain.users.all()
+            ]
         )
         domain.users.all().delete()
         return done(_delete(actor, domain))

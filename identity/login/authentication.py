@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 from datetime import timedelta
+
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from knox.crypto import hash_token

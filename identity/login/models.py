@@ -9,6 +9,8 @@ from core.access import Owner
 from core.ids import new_id
 from identity.access.models import SCOPES
 
+TOKEN_SCOPES = [*SCOPES, ("none", "none")]
+
 
 class ApiToken(AbstractAuthToken):
     """A key to the API. The scope is fixed when it is made; the roles in it are read again at each call."""
@@ -19,7 +21,7 @@ class ApiToken(AbstractAuthToken):
     digest = models.CharField(max_length=128, unique=True, editable=False)
     name = models.CharField(max_length=64, blank=True, default="")
     description = models.CharField(max_length=255, blank=True, default="")
-    scope = models.CharField(max_length=8, choices=[*SCOPES, ("none", "none")], default="none")
+    scope = models.CharField(max_length=8, choices=TOKEN_SCOPES, default="none")
     domain = models.ForeignKey("identity.Domain", null=True, blank=True, on_delete=models.CASCADE, related_name="+")
     project = models.ForeignKey("identity.Project", null=True, blank=True, on_delete=models.CASCADE, related_name="+")
     last_used_at = models.DateTimeField(null=True, editable=False)

@@ -123,7 +123,13 @@ def token_delete(token: ApiToken, *, actor: Actor, expected_version: int | None 
 
 
 def password_change(
-    user: User, *, actor: Actor, password_old: str, password_new: str, password_confirm: str | None = None, token: Any = None
+    user: User,
+    *,
+    actor: Actor,
+    password_old: str,
+    password_new: str,
+    password_confirm: str | None = None,
+    token: Any = None,
 ) -> None:
     """Change one's own password (rule 153). All other tokens of the person end."""
     if not password_new:

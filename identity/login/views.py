@@ -35,6 +35,8 @@ class TokenViewSet(ResourceViewSet):
     create_serializer_class = TokenCreateSerializer
     filterset_class = TokenFilterSet
     delete_service = services.token_delete
+    keeps_answers = False
+    tasks = None  # type: ignore[assignment]
 
     @classmethod
     def offers(cls, verb: str) -> bool:
@@ -51,7 +53,8 @@ class TokenViewSet(ResourceViewSet):
         return [AllowAny()] if self._is_log_in() else super().get_permissions()
 
     def _is_log_in(self) -> bool:
-        return self.request.method == "POST" and self.action_map.get("post") == "create"
+        request = self.request  # None while the schema is made
+        return request is not None and request.method == "POST" and self.action_map.get("post") == "create"
 
     @extend_schema(request=TokenCreateSerializer, responses={201: NewTokenSerializer}, auth=[])
     def create(self, request: Request) -> Response:
