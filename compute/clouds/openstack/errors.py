@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 
@@ -154,8 +154,10 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
     return Unreachable(f"{place} could not be reached at {target}.", cause=cause)
 
 
-def not_json(response: requests.Response, place: Place) -> CloudError:
+def not_json(response: requests.Response | None, place: Place) -> CloudError:
     """The error for a success whose body is not what the API says: a portal, a proxy's page, something else altogether."""
+    if response is None:
+        return Unreachable(f"{place} answered with something that is not an API answer.", http_status=200)
     return _no_api_answer(response, place, Words())
 
 
@@ -242,7 +244,7 @@ def _about_another(response: requests.Response, words: Words) -> bool:
 
 
 def _redirected(response: requests.Response, place: Place) -> CloudError:
-    target = endpoint(response.headers.get("location", ""))
+    target = endpoint(urljoin(response.url, response.headers.get("location", "")))
     return Unreachable(
         f"{place} answered with a redirect to {target}, which is not followed.",
         hint=f"If that is the right address, use {target} itself.",

@@ -31,7 +31,6 @@ from core.errors import InputParameterError
 MOST_LOGINS = 128
 # A credential that was refused is not tried again for so long: Keystone locks users out that fail too often.
 REFUSAL_SECONDS = 30.0
-INTERFACES = ("public", "internal", "admin")
 
 
 class CloudSession(Session):
@@ -76,18 +75,15 @@ class Login:
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfoV3:
         """Get a token. Raises `Unauthorised`, `Refused`, `Unreachable`, each with its field."""
         if self._refusal and time.monotonic() < self._refusal[0]:
-            raise copy.copy(self._refusal[1])  # each thread has its own traceback
+            raise copy.copy(self._refusal[1])  # a traceback of its own for each
         try:
             access: AccessInfoV3 = super().get_auth_ref(session, **kwargs)  # type: ignore[misc]
         except ksa.InvalidResponse as error:
-            failure = (
-                errors.not_json(error.response, Place("identity")) if error.response is not None else CloudError("")
-            )
-            raise self._named(failure) from None
+            raise self._named(errors.not_json(error.response, Place("identity"))) from None
         except CloudError as error:
             failure = self._named(error)
             if isinstance(error, Unauthorised) or isinstance(failure, Unauthorised):
-                self._refusal = (time.monotonic() + REFUSAL_SECONDS, failure)
+                self._refusal = (time.monotonic() + REFUSAL_SECONDS, copy.copy(failure))
             raise failure from None
         self._refusal = None
         return access

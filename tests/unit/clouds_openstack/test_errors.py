@@ -131,11 +131,15 @@ def test_what_is_not_a_keystone_is_a_fault_of_the_address(fake: Fake, status: in
     assert "is not a Keystone" in caught.value.detail and KEYSTONE in caught.value.detail
 
 
-def test_a_redirect_of_the_login_names_its_target_as_the_way_out(fake: Fake) -> None:
-    fake.http.post(TOKENS, status_code=302, headers={"location": "https://other.example/v3?x=1"})
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [("https://other.example/v3?x=1", "https://other.example/v3"), ("/id/v3", "https://keystone.example:5000/id/v3")],
+)
+def test_a_redirect_of_the_login_names_its_target_as_the_way_out(fake: Fake, location: str, shown: str) -> None:
+    fake.http.post(TOKENS, status_code=302, headers={"location": location})
     with pytest.raises(Unreachable) as caught:
         fake.cloud.account.describe()
-    assert "https://other.example/v3 " in caught.value.hint
+    assert f"use {shown} itself" in caught.value.hint
     assert len(fake.http.request_history) == 1
 
 
