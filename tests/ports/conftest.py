@@ -101,9 +101,11 @@ class _Place:
             name=name, network_id=self.network.id, ip_version=4, cidr="10.77.0.0/24", dns_nameservers=["9.9.9.9"]
         )
         self.router = self._network.create_router(name=name, external_gateway_info={"network_id": self.public.id})
-        self._network.add_interface_to_router(self.router, subnet_id=self.subnet.id)
+        self._network.add_interface_to_router(self.router, subnet=self.subnet.id)
 
     def remove(self) -> None:
-        self._network.remove_interface_from_router(self.router, subnet_id=self.subnet.id)
+        self._network.remove_interface_from_router(self.router, subnet=self.subnet.id)
         self._network.delete_router(self.router)
+        for port in self._network.ports(network_id=self.network.id):
+            self._network.delete_port(port)  # Octavia leaves the VIP's port of a tree that it refused
         self._network.delete_network(self.network)

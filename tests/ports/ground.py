@@ -1,4 +1,4 @@
-"""What a contract test stands on: an opened cloud, a place to build in, and ways to wait. No provider's name in here."""
+"""What a contract test stands on: an opened cloud, a place to build in, ways to wait. It names no provider."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _is_id(word: str) -> bool:
 class Ground:
     """`subnet_id` lies in a network from which `external_network_id` can be reached.
 
-    `open`: opens the cloud with a credential; `credentials`: those of the cloud below; `pause`: seconds between two looks.
+    `open`: opens the cloud with a credential; `credentials`: those of `cloud`; `pause`: seconds between two looks.
     """
 
     cloud: Cloud

@@ -6,7 +6,7 @@ Trees are dear on a real cloud, so one tree serves all tests of a class; each le
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -255,12 +255,9 @@ class TestChanging:
     ) -> None:
         tree = ground.balancer.tree(lb)
         web = named(tree.pools, "web").external_id
-        before = {
-            "loadbalancer": lambda: tree.balancer,
-            "listener": lambda: named(tree.listeners, which),
-            "pool": lambda: named(tree.pools, which),
-            "member": lambda: named(tree.members[web], which),
-        }[kind]()
+        places = {"loadbalancer": (tree.balancer,), "listener": tree.listeners, "pool": tree.pools}
+        candidates = places.get(kind, tree.members[web])
+        before = named(candidates, which) if which else candidates[0]
         after = self.apply(ground, lb, kind, before.external_id, change, web)
         assert after.fields == {**before.fields, **change}
         assert after.tags == before.tags
@@ -286,12 +283,13 @@ class TestChanging:
 
     def test_a_change_of_what_is_not_there_is_gone(self, ground: Ground, lb: str) -> None:
         absent, web = str(uuid.uuid4()), named(ground.balancer.tree(lb).pools, "web").external_id
-        for send in (
+        sends: tuple[Callable[[], object], ...] = (
             lambda: ground.balancer.update_balancer(absent, {"name": "x"}),
             lambda: ground.balancer.update_listener(absent, {"name": "x"}),
             lambda: ground.balancer.update_pool(absent, {"name": "x"}),
             lambda: ground.balancer.update_member(web, absent, {"name": "x"}),
-        ):
+        )
+        for send in sends:
             with pytest.raises(Gone):
                 send()
 

@@ -200,7 +200,7 @@ class Wire:
             result = self._write(request, token.who, fault)
         else:
             with self.store.reading(request.region) as tx:
-                result = request.handler(Desk(tx, token.who, knobs.load(tx), fault))
+                result = request.handler(Desk(tx, token.who, knobs.load(tx), fault, may_count=False))
         if late is not None:
             raise late
         return result
@@ -212,17 +212,29 @@ class Wire:
         return listing.changes_something(self.store, request.region, balancer_id=request.balancer_id)
 
     def _write(self, request: Request[T], who: Who, fault: Fault) -> T:
-        """In one transaction: end what is due, handle the request, end what it made due."""
+        """In one transaction: end what is due, handle the request, end what it made due.
+
+        A write that is refused leaves nothing behind; a read that is refused has been counted all the same.
+        """
+        refusal: Answer | None = None
         with self.store.writing(request.region) as tx:
             desk = Desk(tx, who, knobs.load(tx), fault)
             settling.settle_due(desk)
             lagging = fault.kind == "stale_read"
             kind, id = request.written
             before = listing.as_it_is(desk, kind, id) if lagging and id else None
-            result = request.handler(desk)
-            settling.settle_due(desk)
-            if lagging and isinstance(result, dict):
-                listing.keep_old_news(desk, kind, str(result["id"]), before, int(fault.get("reads", 1)))
+            try:
+                result = request.handler(desk)
+            except Answer as answer:
+                if request.method != "GET":
+                    raise
+                refusal = answer
+            else:
+                settling.settle_due(desk)
+                if lagging and isinstance(result, dict):
+                    listing.keep_old_news(desk, kind, str(result["id"]), before, int(fault.get("reads", 1)))
+        if refusal is not None:
+            raise refusal
         return result
 
     def _check(self, token: Token) -> None:

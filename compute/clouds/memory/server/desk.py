@@ -53,6 +53,7 @@ class Desk:
     who: Who
     knobs: Knobs
     fault: Fault = NONE
+    may_count: bool = True  # False in a transaction that must only read: then reads are not counted
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = new_id
 
