@@ -12,7 +12,7 @@ from compute.clouds.memory.wire import Request, Wire
 from compute.clouds.specs import AccountInfo, ServiceCheck, State
 
 SERVICES = ("network", "load-balancer")
-PATHS = {"network": "/v2.0/networks", "load-balancer": "/v2/lbaas/loadbalancers"}
+PATHS = {"network": "/v2.0/networks", "load-balancer": "/v2.0/lbaas/loadbalancers"}
 
 
 class Account:

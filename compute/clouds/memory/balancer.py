@@ -25,7 +25,7 @@ from compute.clouds.specs import (
 
 T = TypeVar("T")
 SERVICE = "load-balancer"
-ROOT = "/v2/lbaas"
+ROOT = "/v2.0/lbaas"
 COLLECTIONS = {
     "loadbalancer": "loadbalancers",
     "listener": "listeners",

@@ -1,0 +1,137 @@
+"""Where everything of a balancer's picture lies. Pure: a graph of columns in, boxes and curves out; no rows, no HTML.
+
+Columns run from the client to the members. Heights come from the members up: a pool stands in the middle of its members, a
+listener in the middle of its pools, so that curves cross as little as the order of listeners allows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.admin.tones import Tone
+
+WIDTH, HEIGHT = 178, 62
+ACROSS, BELOW, BETWEEN = 52, 10, 14  # space between columns, between boxes, more between the boxes of two parents
+TOP, SIDE = 30, 2
+TITLE_LETTERS, LINE_LETTERS = 22, 27
+
+
+@dataclass(frozen=True)
+class Node:
+    """One box. `state`: our word and the cloud's; `why`: a sentence on what is wrong; `url`: where it leads."""
+
+    key: str
+    kind: str
+    title: str
+    line: str = ""
+    state: str = ""
+    tone: Tone = Tone.PLAIN
+    why: str = ""
+    url: str = ""
+
+    @property
+    def words(self) -> str:
+        """Everything about it as one line, for pointing at it and for screen readers."""
+        return ", ".join(part for part in (f"{self.kind} {self.title}", self.line, self.state, self.why) if part)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Columns of boxes from left to right, and which box leads to which."""
+
+    columns: tuple[tuple[str, tuple[Node, ...]], ...]
+    links: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box where it is drawn."""
+
+    node: Node
+    x: int
+    y: int
+    title: str
+    line: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A connection as it is drawn; `tone` is set when what it leads to is not well."""
+
+    path: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The whole picture in its own units."""
+
+    width: int
+    height: int
+    heads: tuple[tuple[int, str], ...]
+    boxes: tuple[Box, ...]
+    curves: tuple[Curve, ...]
+    legend: tuple[Tone, ...]
+
+
+def short(text: str, letters: int) -> str:
+    """A text that fits into a box."""
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
+def layout(graph: Graph) -> Picture:
+    """Place every box and draw every connection."""
+    columns = [(head, nodes) for head, nodes in graph.columns if nodes]
+    heights = _heights([nodes for _, nodes in columns], graph.links)
+    places: dict[str, tuple[int, int]] = {}
+    boxes, heads = [], []
+    for number, (head, nodes) in enumerate(columns):
+        x = SIDE + number * (WIDTH + ACROSS)
+        heads.append((x, head))
+        for node in nodes:
+            places[node.key] = (x, heights[node.key])
+            boxes.append(Box(node, x, heights[node.key], short(node.title, TITLE_LETTERS), short(node.line, LINE_LETTERS)))
+    tones = {node.key: node.tone for _, nodes in columns for node in nodes}
+    curves = [
+        Curve(_curve(places[source], places[target]), str(tones[target]) if tones[target] in (Tone.BAD, Tone.WARN) else "")
+        for source, target in graph.links
+        if source in places and target in places
+    ]
+    width = SIDE * 2 + len(columns) * WIDTH + max(0, len(columns) - 1) * ACROSS
+    bottom = max((y + HEIGHT for _, y in places.values()), default=TOP)
+    return Picture(width, bottom + SIDE, tuple(heads), tuple(boxes), tuple(curves), _legend(tones.values()))
+
+
+def _heights(columns: Sequence[Sequence[Node]], links: Sequence[tuple[str, str]]) -> Mapping[str, int]:
+    """The top of every box, worked out from the last column to the first."""
+    below: dict[str, list[str]] = defaultdict(list)
+    parent: dict[str, str] = {}
+    for source, target in links:
+        below[source].append(target)
+        parent.setdefault(target, source)
+    found: dict[str, int] = {}
+    for nodes in reversed(columns):
+        free, before = TOP, ""
+        for node in nodes:
+            if before and parent.get(node.key) != before:
+                free += BETWEEN
+            before = parent.get(node.key, "")
+            children = [found[key] for key in below[node.key] if key in found]
+            wish = (min(children) + max(children)) // 2 if children else free
+            found[node.key] = max(free, wish)
+            free = found[node.key] + HEIGHT + BELOW
+    return found
+
+
+def _curve(source: tuple[int, int], target: tuple[int, int]) -> str:
+    x1, y1 = source[0] + WIDTH, source[1] + HEIGHT // 2
+    x2, y2 = target[0], target[1] + HEIGHT // 2
+    middle = (x1 + x2) // 2 if x2 - x1 <= ACROSS else x2 - ACROSS // 2
+    return f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}"
+
+
+def _legend(tones: object) -> tuple[Tone, ...]:
+    used = set(tones)  # type: ignore[call-overload]
+    return tuple(tone for tone in (Tone.OK, Tone.MOTION, Tone.WARN, Tone.BAD, Tone.OFF, Tone.PLAIN) if tone in used)

@@ -1,0 +1,76 @@
+"""How the states of a tree's rows are told: our word and the cloud's, each with its tone. Pure functions of loaded rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compute.loadbalancers.choices import Status
+from core.admin.tones import Badge, Tone, worst
+
+TONE_OF_STATUS = {
+    Status.INIT: Tone.PLAIN,
+    Status.CREATING: Tone.MOTION,
+    Status.CREATE_FAILED: Tone.BAD,
+    Status.ENABLED: Tone.OK,
+    Status.DISABLED: Tone.OFF,
+    Status.SYNC_CONF: Tone.MOTION,
+    Status.SYNC_CONF_FAILED: Tone.BAD,
+    Status.DELETING: Tone.MOTION,
+    Status.DELETE_FAILED: Tone.BAD,
+    Status.DELETED: Tone.OFF,
+    Status.UNKNOWN: Tone.BAD,
+}
+TONE_OF_OPERATING = {
+    "ONLINE": Tone.OK,
+    "NO_MONITOR": Tone.PLAIN,
+    "OFFLINE": Tone.WARN,
+    "DEGRADED": Tone.WARN,
+    "ERROR": Tone.BAD,
+    "DRAINING": Tone.OFF,
+}
+MEANING = {
+    "ONLINE": "it answers",
+    "NO_MONITOR": "no health check watches it",
+    "OFFLINE": "it takes no traffic",
+    "DEGRADED": "a part of it is in error",
+    "ERROR": "its health check fails",
+    "DRAINING": "it takes no new connections",
+}
+
+
+def our_badge(row: Any) -> Badge:
+    """Our word for a row."""
+    status = Status(row.status)
+    return Badge(TONE_OF_STATUS[status], str(status.label))
+
+
+def cloud_badge(row: Any) -> Badge | None:
+    """The cloud's word for a row; None while it does not exist there."""
+    operating, provisioning = row.operating_status, row.provisioning_status
+    if not (operating or provisioning):
+        return None
+    if provisioning == "ERROR" or not operating:
+        tone = {"ERROR": Tone.BAD, "ACTIVE": Tone.OK}.get(provisioning, Tone.MOTION)
+        return Badge(tone, provisioning, f"The cloud says: provisioning {provisioning}")
+    meaning = MEANING.get(operating, "")
+    title = f"The cloud says: provisioning {provisioning}, operating {operating}" + (f" ({meaning})" if meaning else "")
+    return Badge(TONE_OF_OPERATING.get(operating, Tone.PLAIN), operating, title)
+
+
+def row_badges(row: Any) -> list[Badge]:
+    """Our word, then the cloud's."""
+    cloud = cloud_badge(row)
+    return [our_badge(row), *([cloud] if cloud else [])]
+
+
+def tone_of(row: Any) -> Tone:
+    """What the two words come to: what is switched off on purpose is not an alarm."""
+    ours = our_badge(row)
+    if ours.tone in (Tone.OFF, Tone.MOTION, Tone.BAD):
+        return ours.tone
+    return worst(row_badges(row)).tone if ours.tone is Tone.OK else ours.tone
+
+
+def state_words(row: Any) -> str:
+    """Both words as text: `enabled · ONLINE`."""
+    return " · ".join(badge.text for badge in row_badges(row))
