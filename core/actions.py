@@ -122,8 +122,9 @@ def reaches(obj: Model, actor: Actor, right: str) -> bool:
     reading = right.rsplit(".", 1)[-1] in READING
     if reach is Reach.SYSTEM or (reading and owner.everyone):
         return True
-    if reading and owner.shared and owner.domain and owner_id(obj, owner.domain) == actor.domain_id:
-        if attrgetter(owner.shared.replace("__", "."))(obj):
+    if reading and owner.shared and attrgetter(owner.shared.replace("__", "."))(obj):
+        in_my_domain = owner_id(obj, owner.domain) == actor.domain_id
+        if owner.domain and in_my_domain:
             return True
     path, mine = {
         Reach.DOMAIN: (owner.domain, actor.domain_id),

@@ -31,11 +31,12 @@ class RequestIdMiddleware:
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
         self.get_response = get_response
-        if iscoroutinefunction(get_response):
+        self.is_async = bool(iscoroutinefunction(get_response))
+        if self.is_async:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if iscoroutinefunction(self):
+        if self.is_async:
             return self._async(request)
         with structlog.contextvars.bound_contextvars(request=_identify(request)):
             response = self.get_response(request)

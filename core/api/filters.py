@@ -148,14 +148,15 @@ class OneFilter(django_filters.Filter):
 
     def apply(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         """The rows that fit a given value."""
-        return self.get_method(qs)(**{f"{self.field_name}__{self.lookup_expr}": value})
+        rows: QuerySet[Any] = self.get_method(qs)(**{f"{self.field_name}__{self.lookup_expr}": value})
+        return rows
 
 
 class ManyFilter(OneFilter):
     """A filter whose values are joined by OR: `status=error&status=init`."""
 
     many = True
-    field_class = ManyField
+    field_class: type[forms.Field] = ManyField
 
     def __init__(self, field_name: str | None = None, lookup_expr: str | None = None, **kwargs: Any) -> None:
         kwargs.setdefault("inner", self.inner())
@@ -173,7 +174,7 @@ class ManyFilter(OneFilter):
             q = Q()
             for one in value:
                 q |= Q(**{f"{self.field_name}__{self.lookup_expr}": one})
-        rows = self.get_method(qs)(q)
+        rows: QuerySet[Any] = self.get_method(qs)(q)
         return rows.distinct() if self.distinct else rows
 
 

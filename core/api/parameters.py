@@ -97,7 +97,8 @@ def filtered(
     filterset = filterset_class(params, queryset, request=request._request)
     if not filterset.is_valid():
         raise several(list(_problems(filterset)))
-    return filterset.qs
+    rows: QuerySet[Any] = filterset.qs
+    return rows
 
 
 def _problems(filterset: ResourceFilterSet) -> Iterable[Problem]:

@@ -38,8 +38,9 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response:
     request = context.get("request")
     problem = problem_of(exc)
     headers: dict[str, str] = {}
-    if isinstance(exc, exceptions.Throttled) and exc.wait:
-        headers["Retry-After"] = str(int(exc.wait) + 1)
+    wait = getattr(exc, "wait", None)
+    if isinstance(exc, exceptions.Throttled) and wait:
+        headers["Retry-After"] = str(int(wait) + 1)
     if problem.status == 401:
         headers["WWW-Authenticate"] = getattr(exc, "auth_header", "") or "Token"
     return Response(

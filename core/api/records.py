@@ -66,7 +66,7 @@ class TaskSerializer(ResourceSerializer):
 
     class Meta:
         model = Task
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "kind", "queue", "line", "parent_id", "resource_kind", "resource_id", "resource_name", "project_id",
             "domain_id", "actor_id", "actor_name", "state", "note", "progress", "problem", "cancel_requested_at",
             "settled_at", "due_at", "losses", "runs", "deadline", "request_id", "created_at", "started_at", "ended_at",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.routers import SimpleRouter
@@ -20,7 +21,7 @@ class Router(SimpleRouter):
         routed.append(viewset)
         self.register(viewset.path or viewset.right.rpartition(".")[2], viewset, basename=basename_of(viewset.right))
 
-    def get_method_map(self, viewset: Any, method_map: dict[str, str]) -> dict[str, str]:
-        offered = super().get_method_map(viewset, method_map)
+    def get_method_map(self, viewset: Any, method_map: Mapping[str, str]) -> dict[str, str]:
+        offered: dict[str, str] = super().get_method_map(viewset, method_map)
         needs = {"create": "create", "partial_update": "update", "destroy": "delete"}
         return {m: name for m, name in offered.items() if name not in needs or viewset.offers(needs[name])}

@@ -26,7 +26,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     detail = serializers.CharField()
     request_id = serializers.CharField()
     hint = serializers.CharField(required=False)
-    errors = FieldProblemSerializer(many=True, required=False)
+    errors = FieldProblemSerializer(many=True, required=False)  # type: ignore[assignment]
     cause = serializers.CharField(required=False, help_text="The cloud's own words.")
     cloud_request_id = serializers.CharField(required=False)
 
@@ -122,6 +122,8 @@ IF_MATCH = OpenApiParameter(
 class Schema(AutoSchema):
     """The schema of one view."""
 
+    view: Any
+
     @property
     def _verb(self) -> str:
         """The viewset's method behind this operation, or "" where it is no resource."""
@@ -153,7 +155,7 @@ class Schema(AutoSchema):
             return found
         found += [DRY_RUN, PLAN, KEY if self.method == "POST" else IF_MATCH]
         own = self.view.delete_serializer_class if self._verb == "destroy" else None
-        return found + [own] if own is not None else found
+        return [*found, own] if own is not None else found
 
     def get_request_serializer(self) -> Any:
         if not self._verb:

@@ -21,7 +21,7 @@ from core.api.references import resolve
 
 # --- in -------------------------------------------------------------------------------------------------------------------
 
-JSON_TYPES: tuple[tuple[type[serializers.Field], tuple[type, ...], str], ...] = (
+JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[type, ...], str], ...] = (
     (serializers.BooleanField, (bool,), "has to be true or false."),
     (serializers.IntegerField, (int,), "has to be a whole number."),
     (serializers.FloatField, (int, float), "has to be a number."),

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action as route
@@ -68,11 +68,11 @@ class TaskViewSet(ResourceViewSet):
         task = self.get_object()
         since = _since(request.query_params.get("since") or request.headers.get("Last-Event-ID"))
         if streaming:
+            events_of(task.pk, since)  # refuses an odd `since` before the stream begins
             stream = StreamingHttpResponse(follow(task.pk, since), content_type=EventStreamRenderer.media_type)
             # The identity coding keeps the gzip middleware from holding lines back until a block is full.
-            stream.headers.update(
-                {"Content-Encoding": "identity", "X-Accel-Buffering": "no", "Cache-Control": "no-store"}
-            )
+            stream.headers["Content-Encoding"] = "identity"
+            stream.headers["X-Accel-Buffering"] = "no"
             return stream
         limit = self.paginator.get_limit(request)  # type: ignore[union-attr]
         rows = list(events_of(task.pk, since)[: limit + 1])
@@ -91,9 +91,18 @@ class AuditEventViewSet(ResourceViewSet):
 
 
 def events_of(task_id: uuid.UUID, since: uuid.UUID | None) -> QuerySet[TaskEvent]:
-    """A task's events after one of them; ids rise with time."""
-    rows = TaskEvent.objects.filter(task_id=task_id).order_by("id")
-    return rows.filter(id__gt=since) if since else rows
+    """A task's events after one of them, in the order in which they happened.
+
+    Ids alone would not do: those of one millisecond are in no order. Raises `InputParameterError` for an event of
+    another task.
+    """
+    rows = TaskEvent.objects.filter(task_id=task_id).order_by("at", "id")
+    if since is None:
+        return rows
+    seen = rows.filter(pk=since).values_list("at", flat=True).first()
+    if seen is None:
+        raise InputParameterError("“since” has to be the id of an event of this task.", field="since")
+    return rows.filter(Q(at__gt=seen) | Q(at=seen, id__gt=since))
 
 
 async def follow(task_id: uuid.UUID, since: uuid.UUID | None) -> AsyncIterator[bytes]:
@@ -127,7 +136,8 @@ async def follow(task_id: uuid.UUID, since: uuid.UUID | None) -> AsyncIterator[b
 
 @sync_to_async
 def _state(task_id: uuid.UUID) -> dict[str, Any] | None:
-    return Task.objects.filter(pk=task_id).values("id", "state", "progress", "note", "problem", "ended_at").first()
+    row = Task.objects.filter(pk=task_id).values("id", "state", "progress", "note", "problem", "ended_at").first()
+    return None if row is None else {**row}
 
 
 @sync_to_async

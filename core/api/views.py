@@ -30,7 +30,6 @@ import orjson
 from django.apps import apps
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
-from django.http import HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, viewsets
@@ -103,8 +102,8 @@ class Personal(APIView):
         """Who makes this call, in which scope."""
         return cast(Actor, self.request._request.actor)  # type: ignore[attr-defined]
 
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        answer: HttpResponseBase = super().finalize_response(request, response, *args, **kwargs)
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Response:
+        answer = super().finalize_response(request, response, *args, **kwargs)
         answer.headers.setdefault("Cache-Control", "no-store")
         return answer
 
@@ -337,7 +336,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
         if cls is None:
             return {}
         words = {"true": True, "false": False}
-        given = {n: v for n, v in self.request.query_params.items() if n not in WRITE_PARAMETERS}
+        given: dict[str, Any] = {n: str(v) for n, v in self.request.query_params.items() if n not in WRITE_PARAMETERS}
         flags = {n for n, f in cls().fields.items() if isinstance(f, serializers.BooleanField)}
         return self._validated(cls, {n: words.get(v, v) if n in flags else v for n, v in given.items()})
 
@@ -455,7 +454,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
                     return one_of(obj, values).task
             except idempotency.KeyTaken:
                 record = idempotency.earlier(part)
-        return Task.objects.filter(pk=record.task_id).first() if record is not None else None
+        return Task.objects.filter(pk=record.task_id).first() if record is not None and record.task_id else None
 
     def _answer(self, change: Change, status: int) -> Answer:
         """Status, body and headers for what a service did."""

@@ -32,7 +32,7 @@ class ActorMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        request.user = SimpleLazyObject(partial(_user_in_scope, request, request.user))
+        request.user = SimpleLazyObject(partial(_user_in_scope, request, request.user))  # type: ignore[assignment]
         request.actor = SimpleLazyObject(lambda: actor_of_user(request.user, request))  # type: ignore[attr-defined]
         return self.get_response(request)
 

@@ -76,7 +76,7 @@ def check_not_above(actor: Actor, user: User) -> None:
     reach = actor.decide("identity.users.update").reach
     if reach is Reach.SYSTEM or user.pk == actor.user_id:
         return
-    inside = user.role_assignments.filter(domain_id=actor.domain_id).exclude(scope=Reach.SYSTEM)
+    inside = user.role_assignments.filter(domain=actor.domain_id).exclude(scope=Reach.SYSTEM)
     if user.role_assignments.exclude(pk__in=inside).exists():
         raise NotSufficientPrivilegeError(
             f"{user.name} has roles beyond your {reach}, so an administrator of the system has to do this."

@@ -6,7 +6,7 @@ A person logs in as `name` (domain `default`), as `name@domain`, or with the dom
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.contrib import auth
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -130,7 +130,7 @@ class User(AbstractBaseUser, Base):
 
     USERNAME_FIELD = "name"
     EMAIL_FIELD = "email"
-    REQUIRED_FIELDS: list[str] = []
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
 
     objects = UserManager()
 

@@ -259,7 +259,8 @@ def home_domain(actor: Actor) -> Domain:
 
 
 def _locked_user(user: User) -> User:
-    return User.objects.select_for_update(of=("self",)).select_related("domain").get(pk=user.pk)
+    locked: User = User.objects.select_for_update(of=("self",)).select_related("domain").get(pk=user.pk)
+    return locked
 
 
 def _free_name(model: Any, name: str, *, exclude: uuid.UUID | None = None, **scope: Any) -> None:

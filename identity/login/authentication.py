@@ -76,6 +76,7 @@ def _find(text: str) -> ApiToken | None:
         return None
     rows = ApiToken.objects.filter(token_key=text[: CONSTANTS.TOKEN_KEY_LENGTH])
     digest, now = hash_token(text), timezone.now()
+    token: ApiToken
     for token in rows.select_related("user__domain", "domain", "project"):
         if hmac.compare_digest(digest, token.digest) and (token.expiry is None or token.expiry > now):
             return token

@@ -12,7 +12,7 @@ from identity.access.models import SCOPES
 TOKEN_SCOPES = [*SCOPES, ("none", "none")]
 
 
-class ApiToken(AbstractAuthToken):
+class ApiToken(AbstractAuthToken):  # type: ignore[misc]
     """A key to the API. The scope is fixed when it is made; the roles in it are read again at each call."""
 
     owner = Owner(user="user_id")

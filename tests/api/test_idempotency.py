@@ -1,0 +1,145 @@
+"""Idempotency-Key: one effect and one answer, whoever repeats, whenever, also at the same moment and after a crash."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from core.idempotency import services as idempotency
+from core.idempotency.models import IdempotencyRecord
+from identity.access.models import Role
+from identity.directory.models import Domain, Project, User
+from tests.api.contract import problem
+from tests.conftest import Api, MakeApi, MakeUser, give
+
+URL = "/api/identity/projects/"
+
+
+@pytest.fixture
+def client(api: MakeApi, admin: User, domain: Domain) -> Api:
+    return api(admin)
+
+
+def test_the_key_and_the_effect_are_one_transaction(client: Api) -> None:
+    client.post(URL, {"name": "a"}, HTTP_IDEMPOTENCY_KEY="k")
+    record = IdempotencyRecord.objects.get()
+    assert (record.resource_model, record.status) == ("identity.project", 201)
+    assert record.resource_id == str(Project.objects.get().pk)
+
+
+def test_a_refused_request_leaves_the_key_free(client: Api, project: Project) -> None:
+    problem(client.post(URL, {"name": project.name}, HTTP_IDEMPOTENCY_KEY="k"), 409, "DuplicateNameError")
+    assert not IdempotencyRecord.objects.exists()
+    assert client.post(URL, {"name": "other"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 201
+
+
+def test_what_died_before_it_answered_is_answered_again(client: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = client.post(URL, {"name": "a"}, HTTP_IDEMPOTENCY_KEY="k")
+    IdempotencyRecord.objects.update(status=0, answer=None, headers={})
+    monkeypatch.setattr(idempotency, "PATIENCE_SECONDS", 0)
+    again = client.post(URL, {"name": "a"}, HTTP_IDEMPOTENCY_KEY="k")
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert again.headers["Location"] == first.headers["Location"]
+    assert Project.objects.count() == 1
+
+
+def test_after_a_day_the_key_is_free(client: Api) -> None:
+    client.post(URL, {"name": "a"}, HTTP_IDEMPOTENCY_KEY="k")
+    IdempotencyRecord.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    assert client.post(URL, {"name": "b"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 201
+    assert (IdempotencyRecord.objects.count(), Project.objects.count()) == (1, 2)
+    IdempotencyRecord.objects.update(created_at=timezone.now() - timedelta(hours=25))
+    assert idempotency.forget_old() == 1
+
+
+def test_keys_belong_to_user_scope_and_route(
+    client: Api, api: MakeApi, make_user: MakeUser, domain: Domain, roles: dict[str, Role]
+) -> None:
+    other = make_user("bob", role="admin")
+    give(other, roles["domain_admin"], domain=domain)
+    assert client.post(URL, {"name": "a"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 201
+    assert api(other).post(URL, {"name": "b"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 201
+    assert client.post("/api/identity/domains/", {"name": "c"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 201
+
+
+def test_a_dry_run_takes_no_key(client: Api) -> None:
+    assert client.post(f"{URL}?dry_run=true", {"name": "a"}, HTTP_IDEMPOTENCY_KEY="k").status_code == 200
+    assert not IdempotencyRecord.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 201, "ü"])
+def test_odd_keys_are_400(client: Api, key: str) -> None:
+    response = client.post(URL, {"name": "a"}, HTTP_IDEMPOTENCY_KEY=key)
+    problem(response, 400, "InputParameterError", field="Idempotency-Key")
+
+
+def test_a_spelling_of_the_same_body_is_the_same(client: Api) -> None:
+    for text in (b'{"name":"a","description":"b"}', b'{ "description": "b", "name": "\\u0061" }'):
+        response = client.generic("POST", URL, text, content_type="application/json", HTTP_IDEMPOTENCY_KEY="k")
+        assert response.status_code == 201
+    assert Project.objects.count() == 1
+
+
+def test_a_verb_with_a_key_runs_once(client: Api, project: Project) -> None:
+    url = f"{URL}{project.pk}/disable/"
+    first = client.post(url, {}, HTTP_IDEMPOTENCY_KEY="k")
+    assert first.status_code == 200
+    assert client.post(url, {}, HTTP_IDEMPOTENCY_KEY="k").json() == first.json()
+
+
+def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """Run `work(n)` in threads that start together."""
+    gate, found = threading.Barrier(count), [None] * count
+
+    def run(n: int) -> None:
+        try:
+            gate.wait()
+            found[n] = work(n)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_twenty_at_once_have_one_effect_and_one_answer(api: MakeApi, admin: User, domain: Domain) -> None:
+    header = api(admin).client._credentials["HTTP_AUTHORIZATION"]
+    key = str(uuid.uuid4())
+
+    def post(n: int) -> Any:
+        client = APIClient(raise_request_exception=False)
+        response = client.post(URL, {"name": "one"}, HTTP_AUTHORIZATION=header, HTTP_IDEMPOTENCY_KEY=key)
+        return response.status_code, response.json(), response.headers["Location"]
+
+    answers = at_once(20, post)
+    assert answers[0][0] == 201
+    assert all(answer == answers[0] for answer in answers)
+    assert Project.objects.count() == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_different_bodies_at_once_have_one_effect(api: MakeApi, admin: User, domain: Domain) -> None:
+    header = api(admin).client._credentials["HTTP_AUTHORIZATION"]
+
+    def post(n: int) -> int:
+        client = APIClient(raise_request_exception=False)
+        body = {"name": f"project-{n}"}
+        return int(client.post(URL, body, HTTP_AUTHORIZATION=header, HTTP_IDEMPOTENCY_KEY="k").status_code)
+
+    assert sorted(at_once(8, post)) == [201, *[422] * 7]
+    assert Project.objects.count() == 1

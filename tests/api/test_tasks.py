@@ -1,0 +1,201 @@
+"""Tasks and the audit trail in the API: reading, following, cancelling, retrying; whose they are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from core.access import Actor
+from core.api import tasks as api_tasks
+from core.audit.models import AuditEvent
+from core.ids import new_id
+from core.tasks import registry, services
+from core.tasks.models import FAILED, Task, TaskEvent, TaskStep
+from core.tasks.registry import Job
+from identity.directory.models import Project, User
+from tests.api.contract import ReadContract, problem
+from tests.conftest import MakeApi
+
+KIND = "test.nothing"
+URL = "/api/core/tasks/"
+
+
+@pytest.fixture(autouse=True)
+def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Job]:
+    one = Job(kind=KIND, title="Nothing", run=lambda context: None)
+    monkeypatch.setitem(registry._jobs, KIND, one)
+    yield one
+
+
+@pytest.fixture
+def task(project: Project, product: Actor) -> Task:
+    return services.start(
+        KIND, project, actor=product, line="test:1", project_id=project.pk, domain_id=project.domain_id
+    )
+
+
+class TestTaskList(ReadContract):
+    url = URL
+    model = Task
+
+    @pytest.fixture
+    def people(self, project: Project) -> None:
+        self.project = project
+
+    @pytest.fixture
+    def reader(self, project_admin: User, people: None) -> User:
+        return project_admin
+
+    def make_many(self, count: int) -> list[Any]:
+        return Task.objects.bulk_create(
+            [
+                Task(
+                    kind=KIND, line=f"test:{new_id()}", resource_kind="project", resource_id=self.project.pk,
+                    project_id=self.project.pk, domain_id=self.project.domain_id, due_at="2026-01-01T00:00:00Z",
+                )
+                for _ in range(count)
+            ]
+        )  # fmt: skip
+
+
+class TestEventList(ReadContract):
+    url = "/api/core/events/"
+    model = AuditEvent
+
+    @pytest.fixture
+    def people(self, project: Project) -> None:
+        self.project = project
+
+    @pytest.fixture
+    def reader(self, project_reader: User, people: None) -> User:
+        return project_reader
+
+    def make_many(self, count: int) -> list[Any]:
+        return AuditEvent.objects.bulk_create(
+            [
+                AuditEvent(
+                    actor_name="ada", verb="update", kind="project", object_id=self.project.pk,
+                    project_id=self.project.pk, domain_id=self.project.domain_id,
+                )
+                for _ in range(count)
+            ]
+        )  # fmt: skip
+
+    def test_events_cannot_be_made_changed_or_deleted(self, api: MakeApi, admin: User, people: None) -> None:
+        row = self.make_many(1)[0]
+        for call in (api(admin).patch, api(admin).delete):
+            problem(call(self.at(row)), 405, "MethodNotAllowedError")
+        problem(api(admin).post(self.url, {}), 405, "MethodNotAllowedError")
+
+
+def test_one_task_shows_steps_progress_and_problem(api: MakeApi, project_reader: User, task: Task) -> None:
+    TaskStep.objects.create(task=task, position=0, mark="a", sentence="Create listener web", state="done")
+    Task.objects.filter(pk=task.pk).update(problem={"code": "X", "detail": "because"}, progress=50)
+    body = api(project_reader).get(f"{URL}{task.pk}/").json()
+    assert [s["sentence"] for s in body["steps"]] == ["Create listener web"]
+    assert (body["progress"], body["problem"]["detail"]) == (50, "because")
+    assert body["can"] == {"cancel": False, "retry": False} and "core.tasks.cancel" in body["why_not"]["cancel"]
+
+
+def test_filters(api: MakeApi, admin: User, task: Task) -> None:
+    client = api(admin)
+    for query, count in (
+        ("state=queued", 1), ("state=done", 0), ("state=done&state=queued", 1), (f"kind={KIND}", 1),
+        (f"resource_id={task.resource_id}", 1), (f"resource_id={new_id()}", 0), ("since=2026-01-01T00:00:00Z", 1),
+        ("since=2999-01-01T00:00:00Z", 0), ("since=2026-01-01T00:00:00%2B02:00", 1), ("project=web", 1),
+    ):  # fmt: skip
+        assert client.get(f"{URL}?{query}").json()["count"] == count, query
+    problem(client.get(f"{URL}?since=yesterday"), 400, "InputParameterError", field="since")
+    problem(client.get(f"{URL}?since=2026-01-01T00:00:00"), 400, "InputParameterError", field="since")
+
+
+def test_cancel_and_retry(api: MakeApi, project_admin: User, task: Task) -> None:
+    client = api(project_admin)
+    response = client.post(f"{URL}{task.pk}/cancel/", {})
+    assert response.status_code == 200 and response.json()["state"] == "cancelled"
+    problem(client.post(f"{URL}{task.pk}/cancel/", {}), 409, "InvalidStatusError")
+    response = client.post(f"{URL}{task.pk}/retry/", {})
+    assert response.status_code == 202
+    again = response.json()["task"]
+    assert again["id"] != str(task.pk) and again["state"] == "queued"
+    assert response.headers["Location"] == again["url"]
+    assert client.get(again["url"]).json()["state"] == "queued"
+    problem(client.post(f"{URL}{task.pk}/retry/", {}), 409, "InvalidStatusError")
+
+
+def test_rule_128_tasks_are_not_changed_or_deleted(api: MakeApi, admin: User, task: Task) -> None:
+    problem(api(admin).patch(f"{URL}{task.pk}/", {}), 405, "MethodNotAllowedError")
+    problem(api(admin).delete(f"{URL}{task.pk}/"), 405, "MethodNotAllowedError")
+
+
+def test_a_reader_cannot_cancel_and_a_stranger_finds_nothing(
+    api: MakeApi, project_reader: User, stranger: User, task: Task
+) -> None:
+    problem(api(project_reader).post(f"{URL}{task.pk}/cancel/", {}), 403, "ForbiddenError")
+    problem(api(stranger).post(f"{URL}{task.pk}/cancel/", {}), 404, "ResourceNotFoundError")
+    problem(api(stranger).get(f"{URL}{task.pk}/events/"), 404, "ResourceNotFoundError")
+
+
+def test_events_of_a_task_since_the_last_one_seen(api: MakeApi, project_reader: User, task: Task) -> None:
+    for n in range(3):
+        services.event(task.pk, f"line {n}", service="load-balancer", verb="POST", status=201)
+    client, url = api(project_reader), f"{URL}{task.pk}/events/"
+    body = client.get(url).json()
+    assert [e["text"] for e in body["results"]] == ["line 0", "line 1", "line 2"] and body["more"] is False
+    rest = client.get(f"{url}?since={body['results'][0]['id']}").json()
+    assert [e["text"] for e in rest["results"]] == ["line 1", "line 2"]
+    assert client.get(f"{url}?limit=2").json()["more"] is True
+    problem(client.get(f"{url}?since=x"), 400, "InputParameterError", field="since")
+    problem(client.get(f"{url}?nonsense=1"), 400, "InputParameterError", field="nonsense")
+
+
+async def _collect(stream: AsyncIterator[bytes]) -> list[tuple[str, Any]]:
+    found = []
+    async for line in stream:
+        fields = dict(part.split(": ", 1) for part in line.decode().strip().split("\n"))
+        found.append((fields["event"], json.loads(fields["data"])))
+    return found
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_follows_the_task_to_its_end(
+    api: MakeApi, project_reader: User, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_tasks, "LOOK_EVERY", 0.01)
+    first = TaskEvent.objects.create(task=task, text="seen before")
+    services.event(task.pk, "sent")
+    response = api(project_reader).get(f"{URL}{task.pk}/events/?since={first.pk}", HTTP_ACCEPT="text/event-stream")
+    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.headers["Cache-Control"] == "no-store"
+
+    services.end(task, FAILED, problem={"detail": "no"}, note="no")
+    found = asyncio.run(_collect(response.streaming_content))
+    assert [name for name, _ in found] == ["event", "task", "end"]
+    assert found[0][1]["text"] == "sent" and found[2][1]["state"] == "failed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_waits_for_what_comes(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[float] = []
+
+    async def nap(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 2:
+            await api_tasks.sync_to_async(services.event)(task.pk, "late")
+        if len(looks) == 3:
+            await api_tasks.sync_to_async(Task.objects.filter(pk=task.pk).update)(state="done", ended_at=Now())
+
+    monkeypatch.setattr(api_tasks.asyncio, "sleep", nap)
+    found = asyncio.run(_collect(api_tasks.follow(task.pk, None)))
+    assert [name for name, _ in found] == ["task", "event", "task", "end"]
+
+
+def test_an_object_lists_its_tasks(api: MakeApi, project_admin: User, project: Project, task: Task) -> None:
+    body = api(project_admin).get(f"/api/identity/projects/{project.pk}/tasks/").json()
+    assert [t["id"] for t in body["results"]] == [str(task.pk)]
+    assert body["results"][0]["can"]["cancel"] is True
