@@ -22,7 +22,7 @@ from core.errors import (
 )
 
 
-def refused(kind: type[Problem], field: str, call: Any, *args: Any, **kwargs: Any) -> Problem:
+def refused(kind: type[Problem], field: str, call: Any, /, *args: Any, **kwargs: Any) -> Problem:
     """The problem that the call raises; its very class and field are asserted."""
     with pytest.raises(Problem) as caught:
         call(*args, **kwargs)
