@@ -22,9 +22,8 @@ def change(kind: str, values: Mapping[str, Any]) -> Doc:
     """The body of an update with exactly these fields."""
     body: Doc = {}
     for name, value in values.items():
-        if name in CLEARED_BY_EMPTY and not value:
-            value = None
-        body[RENAMED[kind].get(name, name)] = dict(value) if isinstance(value, Mapping) else value
+        sent = None if name in CLEARED_BY_EMPTY and not value else value
+        body[RENAMED[kind].get(name, name)] = dict(sent) if isinstance(sent, Mapping) else sent
     return body
 
 

@@ -51,7 +51,7 @@ class _Builder:
         self.cloud = Outside.create(
             account.cloud, regions=account.regions, folder=folder, settle_seconds=SETTLE_SECONDS
         )
-        self.random = random.Random(account.cloud)
+        self.random = random.Random(account.cloud)  # noqa: S311  (it is to be the same each time)
         self.time = BEGINNING
         self.cloud.clock = lambda: self.time
         self.cloud.ids = lambda: str(uuid.UUID(int=self.random.getrandbits(128), version=4))

@@ -18,7 +18,7 @@ class DemoAccount:
     regions: tuple[str, str]
     kind: str = "password"
     username: str = ""
-    secret: str = "demonstration-only"
+    secret: str = "demonstration-only"  # noqa: S105
     project_name: str = ""
     application_credential_id: str = ""
 

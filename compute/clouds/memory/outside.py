@@ -48,7 +48,7 @@ class Outside:
         """A new, empty cloud; `settings` are knobs. Raises `FileExistsError` when there is one of that name."""
         made = cls(name, folder=folder)
         create(made.store.path)
-        made.set(catalogue={region: SERVICES for region in regions}, **settings)
+        made.set(catalogue=dict.fromkeys(regions, SERVICES), **settings)
         return made
 
     # --- behaviour
@@ -330,9 +330,8 @@ class Outside:
     def reset(self) -> None:
         """Empty all regions and take down all faults; users, projects and knobs stay."""
         with self._transaction("") as tx:
-            tx.sql.execute("DELETE FROM object WHERE region <> ''")
-            for table in ("tag", "pending", "stale", "fault"):
-                tx.sql.execute(f"DELETE FROM {table}")
+            for rows in ("object WHERE region <> ''", "tag", "pending", "stale", "fault"):
+                tx.sql.execute("DELETE FROM " + rows)  # noqa: S608
 
     def drop(self) -> None:
         """Remove the cloud."""

@@ -85,7 +85,7 @@ def test_case_a16_a_service_that_is_not_offered(site: Site) -> None:
 
 
 def test_case_a16_a_role_without_access_to_balancers(site: Site) -> None:
-    site.cloud.faults.add(path="/v2/lbaas/*", kind="refuse", status=403, words="Policy does not allow", times=None)
+    site.cloud.faults.add(path="/v2.0/lbaas/*", kind="refuse", status=403, words="Policy does not allow", times=None)
     [bad] = [row for row in site.cloud.account.check([REGION]) if not row.ok]
     assert bad.service == "load-balancer" and bad.problem and bad.problem["cause"] == "Policy does not allow"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from compute.clouds.memory.refusals import Answer, over_quota
@@ -155,16 +156,17 @@ def _allocate(tx: Transaction, kind: str, subnet: Row, wanted: str) -> str:
         return wanted
     query = "SELECT address FROM object WHERE region=? AND kind=? AND parent=?"
     taken = {address for (address,) in tx.sql.execute(query, (tx.region, kind, subnet.id))}
-    for address in _pool(subnet):
+    # Addresses are given out from the bottom up, so looking begins where they have probably come to.
+    for address in chain(_pool(subnet, skip=len(taken)), _pool(subnet)):
         if address not in taken:
             return address
     raise Answer(409, f"No more IP addresses available on network {subnet.parent}.", "IpAddressGenerationFailure")
 
 
-def _pool(subnet: Row) -> Iterator[str]:
+def _pool(subnet: Row, *, skip: int = 0) -> Iterator[str]:
     for pool in subnet.doc["allocation_pools"]:
         start, end = ipaddress.ip_address(pool["start"]), ipaddress.ip_address(pool["end"])
-        for offset in range(int(end) - int(start) + 1):
+        for offset in range(skip, int(end) - int(start) + 1):
             yield str(start + offset)
 
 

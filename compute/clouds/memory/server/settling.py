@@ -13,7 +13,7 @@ from compute.clouds.memory.server.desk import Desk
 from compute.clouds.memory.store import Row, Store, Transaction
 
 PROVISIONING = "provisioning_status"
-DUE = "region=? AND reads<=0 AND until<=? AND outcome<>'never'"
+DUE = "SELECT root, outcome FROM pending WHERE region=? AND reads<=0 AND until<=? AND outcome<>'never'"
 
 
 def balancer_for_write(desk: Desk, balancer_id: str, *, itself: bool = False) -> Row:
@@ -52,13 +52,12 @@ def begin(desk: Desk, balancer: Row, word: str, touched: Sequence[Row] = ()) -> 
 
 def is_due(store: Store, region: str, clock: float) -> bool:
     """A quick look, without a transaction, whether any change of the region has come to its end."""
-    return store.any(f"SELECT 1 FROM pending WHERE {DUE} LIMIT 1", region, clock)
+    return store.any(DUE, region, clock)
 
 
 def settle_due(desk: Desk) -> None:
     """Carry out every change of the region that has come to its end."""
-    found = desk.tx.sql.execute(f"SELECT root, outcome FROM pending WHERE {DUE}", (desk.tx.region, desk.clock()))
-    for root, outcome in found.fetchall():
+    for root, outcome in desk.tx.sql.execute(DUE, (desk.tx.region, desk.clock())).fetchall():
         settle(desk, root, outcome)
 
 
