@@ -224,10 +224,11 @@ class Store:
         connection.execute(begin)
         try:
             yield Transaction(connection, region)
+            connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:  # SQLite ends it by itself when the disk is full
+                connection.execute("ROLLBACK")
             raise
-        connection.execute("COMMIT")
 
     def _connection(self) -> sqlite3.Connection:
         valid = (os.getpid(), self._opened)

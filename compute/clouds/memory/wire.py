@@ -6,6 +6,7 @@ is asked as the last thing before anything can change, outside any transaction: 
 
 from __future__ import annotations
 
+import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -174,6 +175,8 @@ class Wire:
         except NoSuchCloud as gone:
             request_id = ""
             error = as_error(Answer(0, f"There is no memory cloud called “{gone}”."), request_id="")
+        except sqlite3.Error as failure:
+            error = as_error(Answer(503, f"The cloud's file: {failure}."), request_id=request_id)
         call = replace(
             call,
             status=error.http_status if error else status,

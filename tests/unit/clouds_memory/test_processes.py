@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compute.clouds.errors import Busy
+from compute.clouds.errors import Busy, Unreachable
 from compute.clouds.specs import ListenerSpec, MemberSpec
 from tests.unit.clouds_memory.conftest import REGION, Site
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 START = """
 import os, sys
 from compute.clouds.calls import watching
-from compute.clouds.errors import Busy
+from compute.clouds.errors import Busy, Unreachable
 from compute.clouds.memory import configure, open_memory
 from compute.clouds.specs import Credentials, ListenerSpec, MemberSpec
 folder, lb, pool, start = sys.argv[1:5]
@@ -150,3 +150,14 @@ def test_a_watch_may_look_at_the_cloud_itself(site: Site) -> None:
         port.update_balancer(lb, {"name": "y"})
         with pytest.raises(Busy):
             port.update_balancer(lb, {"name": "z"})
+
+
+def test_a_file_that_cannot_be_used_is_an_unreachable_cloud(site: Site) -> None:
+    lb = site.tree()
+    site.outside.store.close()
+    path = site.outside.store.path
+    content = path.read_bytes()
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(Unreachable):
+        site.balancer.update_balancer(lb, {"name": "x"})
+    path.write_bytes(content)
