@@ -39,7 +39,7 @@ def roles(db: None) -> dict[str, Role]:
 
 @pytest.fixture
 def domain(db: None) -> Domain:
-    return Domain.objects.create(name="default")
+    return Domain.objects.get_or_create(name="default")[0]
 
 
 @pytest.fixture

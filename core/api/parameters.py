@@ -16,7 +16,7 @@ from core.api.filters import ProblemInForm, ResourceFilterSet
 from core.errors import ForbiddenError, InputParameterError, Problem, several
 
 SHAPE = ("fields", "omit", "details")
-PAGING = ("limit", "offset")
+PAGING = ("limit", "offset", "cursor")
 SCOPES = {str(r): r for r in (Reach.SYSTEM, Reach.DOMAIN, Reach.PROJECT, Reach.OWN)}
 
 
@@ -32,7 +32,7 @@ def check_known(params: QueryDict, known: Iterable[str], *, many: Iterable[str] 
             problems.append(InputParameterError(f"There is no parameter “{name}” here.", field=name, hint=hint))
         elif len(values) > 1 and name not in repeatable:
             problems.append(InputParameterError(f"“{name}” is given more than once.", field=name))
-        elif any(value == "" for value in values):
+        elif any(value == "" for value in values) and name != "cursor":  # an empty cursor begins a walk
             problems.append(InputParameterError(f"“{name}” is empty.", field=name))
     if problems:
         raise several(problems)

@@ -103,6 +103,7 @@ SHAPE = [
 SCOPE = _query(
     "scope", {"type": "string", "enum": ["system", "domain", "project", "user"]}, "Only what this narrower scope owns."
 )
+CURSOR = _query("cursor", STRING, "Empty begins a walk; `next` leads on. A walk has no count and no `offset`.")
 DRY_RUN = _query("dry_run", BOOLEAN, "Check everything and answer with the plan; nothing is changed anywhere.")
 PLAN = _query("plan", STRING, "The digest of a plan that was looked at; a task that meets another step stops.")
 KEY = OpenApiParameter(
@@ -149,7 +150,8 @@ class Schema(AutoSchema):
             filterset = self.view.filterset_of(self._verb)
             if filterset is not None:
                 found += _filters(filterset)
-                found += [SCOPE] if self._verb == "list" else []
+                found += [SCOPE] if self._verb in ("list", "export", "distinct") else []
+                found += [CURSOR] if self._verb not in ("export", "distinct") else []
             return found + SHAPE if filterset is not None or self._verb == "retrieve" else found
         if self.method == "POST" and not self.view.keeps_answers:
             return found

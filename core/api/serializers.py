@@ -36,6 +36,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     """The base of everything that a body is read with. The context holds `actor`; `readable` names what answers show."""
 
     def to_internal_value(self, data: Any) -> Any:
+        """As DRF, after everything undeclared and every value of another JSON type was refused by name."""
         if isinstance(data, Mapping):
             fields = self.fields
             wrong: dict[str, list[ErrorDetail]] = {}

@@ -44,7 +44,7 @@ class TaskViewSet(ResourceViewSet):
 
     @classmethod
     def filterset_of(cls, verb: str) -> type[ResourceFilterSet] | None:
-        return cls.filterset_class if verb == "list" else None
+        return None if verb == "events" else super().filterset_of(verb)
 
     @extend_schema(
         summary="What the task sent to a cloud",

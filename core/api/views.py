@@ -24,14 +24,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import orjson
 from django.apps import apps
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
+from django.http import HttpResponseBase
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, viewsets
 from rest_framework.decorators import action as route
 from rest_framework.metadata import BaseMetadata
@@ -41,9 +44,9 @@ from rest_framework.views import APIView
 
 from core.access import Actor, get_visible, visible_to
 from core.actions import Action, Guard, Verb, always, require_on
-from core.api import parameters, records
-from core.api.filters import ResourceFilterSet
-from core.api.pagination import LimitOffset
+from core.api import exports, parameters, records
+from core.api.filters import BooleanFilter, ChoiceFilter, ResourceFilterSet, TextFilter
+from core.api.pagination import MAX_LIMIT, LimitOffset, walk
 from core.api.problems import body_of, problem_of
 from core.api.renderers import JSONRenderer
 from core.api.schema import BulkAnswerSerializer, bulk_body
@@ -158,7 +161,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
     def filterset_of(cls, verb: str) -> type[ResourceFilterSet] | None:
         """What the list behind a method can be asked for; the schema reads it."""
         below = {"tasks": records.TaskFilterSet, "events": records.AuditEventFilterSet}
-        return cls.filterset_class if verb == "list" else below.get(verb)
+        return cls.filterset_class if verb in ("list", "export", "distinct") else below.get(verb)
 
     # --- rows -------------------------------------------------------------------------------------------------------------
 
@@ -183,10 +186,7 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
 
     def list(self, request: Request) -> Response:
         """Objects that the caller may see."""
-        right = f"{self.right}.list"
-        self.actor.require(right)
-        rows = parameters.narrowed(visible_to(self.rows(), self.actor, right), self.actor, right, request.query_params)
-        return self.listing(rows, self.filterset_class, self.serializer_class, also=("scope",))
+        return self.listing(self._listable(), self.filterset_class, self.serializer_class, also=("scope",))
 
     def listing(
         self,
@@ -201,11 +201,64 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
         also = (*also, *parameters.SHAPE, *parameters.PAGING)
         found = parameters.filtered(filterset_class, rows, self.request, also=also)
         shape = parameters.shape_of(self.request.query_params, field_names(serializer_class))
-        page = self.paginate_queryset(found)
         context = {**self.get_serializer_context(), "shape": shape}
         if verbs is not None:
             context["verbs"] = verbs
+        if "cursor" in self.request.query_params:
+            page, following = walk(found, self.request)
+            results = serializer_class(page, many=True, context=context).data
+            return Response({"next": following, "previous": None, "results": results})
+        page = self.paginate_queryset(found)
         return self.get_paginated_response(serializer_class(page, many=True, context=context).data)
+
+    @extend_schema(
+        summary="The whole list as a file",
+        parameters=[OpenApiParameter("as", str, enum=[*exports.FORMATS], description="`csv` if left out.")],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
+    @route(detail=False, methods=["get"], url_path="export", url_name="export")
+    def export(self, request: Request) -> HttpResponseBase:
+        """Every row that the same filters find, streamed; without `can` and `why_not`."""
+        form = request.query_params.get("as", "csv")
+        if form not in exports.FORMATS:
+            raise InputParameterError(f"“as” has to be one of {', '.join(exports.FORMATS)}.", field="as")
+        found = self._found("as", *parameters.SHAPE)
+        shape = parameters.shape_of(request.query_params, field_names(self.serializer_class))
+        shape = replace(shape, without=shape.without | {"can", "why_not"})
+        writer = self.serializer_class(context={**self.get_serializer_context(), "verbs": {}, "shape": shape})
+        rows = (writer.to_representation(row) for row in found.iterator(chunk_size=500))
+        name = self.right.rpartition(".")[2]
+        return exports.respond(request._request, rows, list(writer.fields), form=form, name=name)
+
+    @extend_schema(
+        summary="The different values of a column",
+        parameters=[OpenApiParameter("field", str, required=True)],
+        responses={200: {"type": "object", "properties": {"values": {"type": "array", "items": {}}}}},
+    )
+    @route(detail=False, methods=["get"], url_path="distinct", url_name="distinct")
+    def distinct(self, request: Request) -> Response:
+        """What the rows that the same filters find have in one column, for pick lists."""
+        columns = {
+            name: one.field_name
+            for name, one in self.filterset_class.base_filters.items()
+            if isinstance(one, (TextFilter, ChoiceFilter, BooleanFilter)) and one.lookup_expr == "exact"
+        }
+        name = request.query_params.get("field")
+        if name not in columns:
+            raise InputParameterError(f"“field” has to be one of {', '.join(columns)}.", field="field")
+        found = self._found("field").order_by(columns[name]).values_list(columns[name], flat=True).distinct()
+        return Response({"values": list(found[:MAX_LIMIT])})
+
+    def _listable(self) -> QuerySet[Any]:
+        """All rows that the caller may list, in the scope that is asked for."""
+        right = f"{self.right}.list"
+        self.actor.require(right)
+        rows = visible_to(self.rows(), self.actor, right)
+        return parameters.narrowed(rows, self.actor, right, self.request.query_params)
+
+    def _found(self, *also: str) -> QuerySet[Any]:
+        """All rows that the caller may list and that fit the query string."""
+        return parameters.filtered(self.filterset_class, self._listable(), self.request, also=("scope", *also))
 
     def retrieve(self, request: Request, pk: str) -> Response:
         """One object."""

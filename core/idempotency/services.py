@@ -7,7 +7,6 @@ the database for the first to commit, then finds the key taken and its own trans
 
 from __future__ import annotations
 
-import hashlib
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from typing import Any
 import orjson
 from django.db import IntegrityError, models
 from django.db.models.functions import Now
+from django.utils.crypto import salted_hmac
 
 from core.errors import IdempotencyError
 from core.idempotency.models import IdempotencyRecord
@@ -57,8 +57,9 @@ _current: ContextVar[Claim | None] = ContextVar("idempotency_claim", default=Non
 
 
 def digest_of(body: Any) -> str:
-    """A digest of a parsed body, the same for every spelling of the same JSON."""
-    return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS, default=str)).hexdigest()
+    """A digest of a parsed body, the same for every spelling of the same JSON. Keyed: bodies may hold passwords."""
+    text = orjson.dumps(body, option=orjson.OPT_SORT_KEYS, default=str)
+    return salted_hmac("core.idempotency", text, algorithm="sha256").hexdigest()
 
 
 @contextmanager

@@ -15,8 +15,12 @@ Fixtures to override where the defaults do not fit: `people` prepares what `make
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
 import uuid
+import zipfile
 from typing import Any, ClassVar
 
 import pytest
@@ -231,6 +235,54 @@ class ReadContract:
             found = self.walk(client, f"ordering={ordering}", 7)
             assert len(found) == len(set(found)) == total, ordering
             assert {str(r.pk) for r in rows} <= set(found)
+
+    def test_a20_a_walk_by_cursor_loses_and_doubles_no_row(self, api: MakeApi, reader: User) -> None:
+        rows = self.make_many(12)
+        client = api(reader)
+        total = client.get(f"{self.url}?limit=1").json()["count"]
+        for name in self.viewset.filterset_class.base_filters["ordering"].columns:
+            for ordering in (name, f"-{name}"):
+                found = self.walk(client, f"ordering={ordering}&cursor=", 5)
+                assert len(found) == len(set(found)) == total, ordering
+                assert {str(r.pk) for r in rows} <= set(found)
+        page = client.get(f"{self.url}?cursor=&limit=5").json()
+        assert set(page) == {"next", "previous", "results"}
+        following = page["next"]
+        problem(client.get(f"{following}&ordering=id"), 400, "InputParameterError", field="cursor")
+        problem(client.get(f"{self.url}?cursor=nonsense"), 400, "InputParameterError", field="cursor")
+        problem(client.get(f"{self.url}?cursor=&offset=1"), 400, "InputParameterError", field="offset")
+
+    def test_the_list_comes_as_a_file(self, api: MakeApi, reader: User) -> None:
+        rows = self.make_many(3)
+        client = api(reader)
+        total = client.get(f"{self.url}?limit=1").json()["count"]
+        for form in ("csv", "json", "xlsx"):
+            response = client.get(f"{self.url}export/?as={form}")
+            assert response.status_code == 200
+            assert response.headers["Content-Disposition"].endswith(f'.{form}"')
+            content = response.getvalue()
+            if form == "csv":
+                lines = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+                assert len(lines) == total and {str(r.pk) for r in rows} <= {line["id"] for line in lines}
+                assert "can" not in lines[0]
+            elif form == "json":
+                assert len(json.loads(content)) == total
+            else:
+                sheet = zipfile.ZipFile(io.BytesIO(content)).read("xl/worksheets/sheet1.xml").decode()
+                assert sheet.count("<row>") == total + 1
+        some = client.get(f"{self.url}export/?as=json&fields=id&id={rows[0].pk}").getvalue()
+        assert json.loads(some) == [{"id": str(rows[0].pk)}]
+        problem(client.get(f"{self.url}export/?as=pdf"), 400, "InputParameterError", field="as")
+        problem(client.get(f"{self.url}export/?limit=3"), 400, "InputParameterError", field="limit")
+
+    def test_distinct_values_of_a_column(self, api: MakeApi, reader: User) -> None:
+        self.make_many(2)
+        client = api(reader)
+        for name in ("password", "id", ""):
+            problem(client.get(f"{self.url}distinct/?field={name}"), 400, "InputParameterError", field="field")
+        if "name" in self.viewset.filterset_class.base_filters:
+            values = client.get(f"{self.url}distinct/?field=name").json()["values"]
+            assert values == sorted(set(values)) and len(values) >= 2
 
     def test_a20_a_large_limit_is_capped(self, api: MakeApi, reader: User) -> None:
         self.make_many(1)
