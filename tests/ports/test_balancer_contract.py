@@ -281,6 +281,12 @@ class TestChanging:
         assert caught.value.http_status == 400 and "protocol" in caught.value.cause
         ground.wait_active(lb)
 
+    def test_a_default_pool_that_is_not_there_is_refused(self, ground: Ground, lb: str) -> None:
+        listener = named(ground.balancer.tree(lb).listeners, "dns")
+        with pytest.raises(Refused):
+            ground.balancer.update_listener(listener.external_id, {"default_pool_id": str(uuid.uuid4())})
+        ground.wait_active(lb)
+
     def test_a_change_of_what_is_not_there_is_gone(self, ground: Ground, lb: str) -> None:
         absent, web = str(uuid.uuid4()), named(ground.balancer.tree(lb).pools, "web").external_id
         sends: tuple[Callable[[], object], ...] = (

@@ -104,7 +104,8 @@ class TestFloatingIps:
             ground.network.floating_ip(absent)
         with pytest.raises(Gone):
             ground.network.release(absent)
-        with pytest.raises(Gone):
+        with pytest.raises(Refused) as caught:  # the address itself is still there
             ground.network.bind(address.external_id, absent)
+        assert caught.value.http_status == 404 and absent in caught.value.cause
         with pytest.raises(Gone):
             ground.network.allocate(absent)

@@ -367,7 +367,7 @@ class Outside:
                 settling.settle_due(desk)
                 yield desk
         except Answer as answer:
-            raise as_error(answer, request_id="") from None
+            raise as_error(answer) from None
 
     def _settle(self, desk: Desk, kind: str, id: str) -> None:
         if kind in TREE_KINDS:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compute.clouds.calls import Call
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unauthorised, Unreachable, Unsupported
 
 HTML = (
@@ -82,13 +83,13 @@ def lost() -> Answer:
     return Answer(0, "The connection was closed before the answer came.")
 
 
-def as_error(answer: Answer, *, request_id: str, logging_in: bool = False) -> CloudError:
-    """The error that a driver raises for an answer; keeps the cloud's words and its request id."""
-    kind, sentence = _meaning(answer, logging_in)
+def as_error(answer: Answer, *, request_id: str = "", call: Call | None = None) -> CloudError:
+    """The error that a driver raises for an answer to a call; keeps the cloud's words and its request id."""
+    kind, sentence = _meaning(answer, call or Call("", "", ""))
     return kind(sentence, http_status=answer.status, cause=answer.words, cloud_request_id=request_id)
 
 
-def _meaning(answer: Answer, logging_in: bool) -> tuple[type[CloudError], str]:
+def _meaning(answer: Answer, call: Call) -> tuple[type[CloudError], str]:
     status, words = answer.status, answer.words
     if status == 0:
         return Unreachable, "The cloud did not answer."
@@ -96,8 +97,10 @@ def _meaning(answer: Answer, logging_in: bool) -> tuple[type[CloudError], str]:
         return Unreachable, f"The cloud answered {status}."
     if status == 501:
         return Unsupported, f"The cloud does not offer this: {words}"
-    if status == 401 or (status == 404 and logging_in):
+    if status == 401 or (status == 404 and call.path.endswith("/auth/tokens")):
         return Unauthorised, "The cloud did not accept the credential."
+    if status == 404 and call.method == "PUT" and not any(id in words for id in _ids(call.path)):
+        return Refused, f"Something that the change refers to is not there: {words}"
     if status == 404:
         return Gone, f"The object is gone at the cloud: {words}"
     if "Quota" in words and status in (403, 409, 413):
@@ -105,3 +108,8 @@ def _meaning(answer: Answer, logging_in: bool) -> tuple[type[CloudError], str]:
     if status == 429 or (status == 409 and ("immutable" in words or words.startswith("Invalid state PENDING"))):
         return Busy, f"The cloud is busy with this object: {words}"
     return Refused, f"The cloud refused: {words}"
+
+
+def _ids(path: str) -> list[str]:
+    """The ids in a path; a 404 to a change that names none of them is about something else."""
+    return [part for part in path.split("/")[-3:] if any(character.isdigit() for character in part)]

@@ -171,10 +171,10 @@ class Wire:
             result = serve()
         except Answer as answer:
             request_id = request_id if answer.status else ""
-            error = as_error(answer, request_id=request_id, logging_in=call.path == TOKENS)
+            error = as_error(answer, request_id=request_id, call=call)
         except NoSuchCloud as gone:
             request_id = ""
-            error = as_error(Answer(0, f"There is no memory cloud called “{gone}”."), request_id="")
+            error = as_error(Answer(0, f"There is no memory cloud called “{gone}”."))
         except sqlite3.Error as failure:
             error = as_error(Answer(503, f"The cloud's file: {failure}."), request_id=request_id)
         call = replace(
