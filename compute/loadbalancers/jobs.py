@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from compute.accounts.opening import open_region
 from compute.clouds.calls import watching
-from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unsupported
+from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.eips.models import Eip
@@ -42,6 +42,8 @@ NEW_TREE_FIRST_LOOK = 1.0
 # How long a tree may stay PENDING_* before the task gives up on it (A12).
 SETTLE_LIMIT = timedelta(minutes=10)
 MAX_ROUNDS = 6
+# So many answers in a row may stay away (time-outs, 5xx) before the task fails with the last one's reason.
+MAX_DOUBTS = 5
 
 
 def load(lb_id: Any) -> LoadBalancer:
@@ -115,6 +117,8 @@ class Reconciler:
                 return self._rounds()
             except NotSettled as unsettled:
                 return self._later(unsettled.word)
+            except Unreachable as error:
+                return self._read_later(error)
 
     def _rounds(self) -> Later | None:
         for _ in range(MAX_ROUNDS):
@@ -331,7 +335,7 @@ class Reconciler:
             except CloudError as error:
                 if not error.doubtful:
                     raise
-                self._doubt(error)
+                time.sleep(min(5.0, 0.5 * 2 ** self._doubt(error)))
                 raise LookAgain from None
             self._store(batch, sent, rows)
             ids.update({row: s.external_id for row, s in sent.states.items()})
@@ -355,13 +359,17 @@ class Reconciler:
         text = refusal.cause.lower()
         return refusal.http_status == 409 and ("already" in text or "duplicate" in text) and not isinstance(refusal, QuotaFull)
 
-    def _doubt(self, error: CloudError) -> None:
-        """The answer was lost: note it, pause, look. The third time in a row it is the task's problem."""
+    def _doubt(self, error: CloudError) -> int:
+        """One more answer that did not come, since the last that did. Too many in a row are the task's problem."""
         doubts = int(self.task.memory.get("doubts", 0)) + 1
-        self.context.remember(doubts=doubts)
-        if doubts > 3:
+        if doubts > MAX_DOUBTS:
             raise error
-        time.sleep(min(5.0, 0.5 * 2**doubts))
+        self.context.remember(doubts=doubts)
+        return doubts
+
+    def _read_later(self, error: Unreachable) -> Later:
+        """The cloud could not be read: try again later, outside the worker."""
+        return Later(min(10.0, 2.0 * self._doubt(error)), error.detail)
 
     def _batches(self, steps: Sequence[Step], rows: Mapping[str, Wanted]) -> Iterator[list[Step]]:
         """Steps that one call carries: a new tree as a whole, new members of one pool; else one by one."""
@@ -482,6 +490,8 @@ class Reconciler:
                     self.lb = load(self.lb.pk)
         for step in batch:
             self.context.step_done(step.mark)
+        if self.task.memory.get("doubts"):
+            self.context.remember(doubts=0)
 
     def _refuse(self, batch: Sequence[Step], refusal: Problem) -> None:
         """The cloud said no: each row keeps the reason, its values stay pending, independent steps go on."""
