@@ -1,0 +1,173 @@
+"""Cloud accounts in the console."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from compute.accounts import guards
+from compute.accounts.choices import AccountStatus, SyncStatus
+from compute.accounts.console import pages as change
+from compute.accounts.models import CloudAccount
+from compute.console import related, simple_badge
+from compute.projects.models import ExternalProject
+from compute.regions.models import CloudRegion
+from compute.sync.admin import RUN_BADGES, run_words
+from compute.sync.models import SyncRun
+from core.access import Actor, visible_to
+from core.actions import Verb
+from core.admin.filters import Group, word_filter
+from core.admin.markup import NOTHING, anchor, badge, code, duration, moment
+from core.admin.parts import Fact, Facts, Notice, Offer, Tab, Table, problem_notice
+from core.admin.resource import ResourceAdmin
+from core.admin.site import site
+from core.admin.tones import Badge, Tone
+
+STATUS_BADGES = {
+    AccountStatus.INIT: Badge(Tone.PLAIN, "not tried yet"),
+    AccountStatus.CONNECTED: Badge(Tone.OK, "connected"),
+    AccountStatus.DISCONNECTED: Badge(Tone.BAD, "no contact"),
+    AccountStatus.DELETING: Badge(Tone.MOTION, "being forgotten"),
+}
+SHOWN = 50
+
+
+def account_states(account: CloudAccount) -> list[Badge]:
+    """Contact, then what is going on, then what limits it."""
+    found = [STATUS_BADGES[AccountStatus(account.status)] if account.enabled else Badge(Tone.OFF, "switched off")]
+    if account.sync_status != SyncStatus.IDLE:
+        found.append(Badge(Tone.MOTION, "sync queued" if account.sync_status == SyncStatus.QUEUED else "being read"))
+    elif account.last_sync_state not in ("", "complete", "running"):
+        found.append(Badge(Tone.WARN, f"last sync {account.last_sync_state}"))
+    if account.read_only:
+        found.append(Badge(Tone.OFF, "only read"))
+    return found
+
+
+def last_sync_words(account: CloudAccount) -> Any:
+    """What the last sync came to."""
+    run = RUN_BADGES.get(account.last_sync_state)
+    return badge(run) if run is not None else NOTHING
+
+
+@admin.register(CloudAccount, site=site)
+class CloudAccountAdmin(ResourceAdmin):
+    """Logins at clouds."""
+
+    right = "compute.cloudaccounts"
+    counted = Q(deleted_at=None)
+    add_label = "Connect a cloud"
+    in_palette = True
+    list_display = ("state", "name", "brand", "address", "domain_name", "read", "last_sync")
+    list_filter = (word_filter("cloud", "brand", "provider", (("openstack", "OpenStack"), ("memory", "Memory"))),)
+    search_fields = ("name", "access_url", "username", "project_name")
+    groups = (
+        Group("attention", "Needs attention", Q(status=AccountStatus.DISCONNECTED) | Q(last_sync_state__in=("partial", "failed", "interrupted")), "bad"),
+        Group("motion", "Being read", ~Q(sync_status=SyncStatus.IDLE), "motion"),
+        Group("off", "Switched off", Q(enabled=False)),
+    )  # fmt: skip
+    pages = (
+        ("add/", change.AddAccountPage, "add"),
+        ("<uuid:object_id>/edit/", change.EditAccountPage, "edit"),
+        ("<uuid:object_id>/forget/", change.ForgetAccountPage, "forget"),
+        ("<uuid:object_id>/sync/", change.SyncPage, "sync"),
+        ("<uuid:object_id>/enable/", change.EnablePage, "enable"),
+        ("<uuid:object_id>/disable/", change.DisablePage, "disable"),
+    )
+    offers = (
+        Offer("Sync now", "sync", change.SYNC, icon="sync", primary=True, post=True),
+        Offer("Change", "edit", Verb("compute.cloudaccounts.update", guards.not_deleting), icon="edit"),
+        Offer("Switch on", "enable", change.ENABLE, icon="toggle_on", post=True, shown=lambda account: not account.enabled),
+        Offer("Switch off", "disable", change.DISABLE, icon="toggle_off", post=True, shown=lambda account: account.enabled),
+        Offer("Forget", "forget", Verb("compute.cloudaccounts.delete", guards.can_delete), icon="delete", danger=True),
+    )
+    empty_title = "No cloud is connected yet"
+    empty_text = "Give Skydeck a login at an OpenStack cloud. It is tried first; then everything in the cloud is read, and nothing there is changed."
+
+    def states(self, obj: CloudAccount) -> list[Badge]:
+        return account_states(obj)
+
+    @admin.display(description="Identity URL", ordering="access_url")
+    def address(self, obj: CloudAccount) -> SafeString:
+        return code(obj.access_url)
+
+    @admin.display(description="Domain", ordering="domain__name")
+    def domain_name(self, obj: CloudAccount) -> str:
+        return obj.domain.name
+
+    @admin.display(description="Read", ordering="last_sync_at")
+    def read(self, obj: CloudAccount) -> SafeString:
+        return moment(obj.last_sync_at)
+
+    @admin.display(description="Last sync", ordering="last_sync_state")
+    def last_sync(self, obj: CloudAccount) -> Any:
+        return last_sync_words(obj)
+
+    def subtitle(self, obj: CloudAccount, actor: Actor) -> Sequence[Any]:
+        return (obj.brand, related(obj.domain, actor, f"domain {obj.domain.name}"), code(obj.access_url))
+
+    def notices(self, request: HttpRequest, obj: CloudAccount) -> list[Notice]:
+        return [problem_notice(obj.last_error)] if obj.last_error else []
+
+    def tabs(self, request: HttpRequest, obj: CloudAccount) -> list[Tab]:
+        return [
+            *super().tabs(request, obj),
+            Tab("syncs", "Sync runs", self.syncs),
+            Tab("regions", "Regions", self.regions),
+            Tab("projects", "External projects", self.external_projects),
+        ]
+
+    def overview(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        facts = [
+            Fact("Identity URL", code(obj.access_url)),
+            Fact("Logs in with", obj.get_auth_kind_display()),
+            Fact("User", obj.username or obj.application_credential_id or NOTHING, hint=f"At the cloud: {obj.cloud_user}" if obj.cloud_user else ""),
+            Fact("Project at the cloud", obj.project_name or NOTHING),
+            Fact("Roles at the cloud", ", ".join(obj.cloud_roles) or NOTHING),
+            Fact("Endpoints", obj.get_interface_display()),
+            Fact("Regions", ", ".join(obj.regions) or "all"),
+            Fact("Certificate", "checked" if obj.verify_tls else "not checked"),
+            Fact("Domain", related(obj.domain, actor)),
+            Fact("When something was changed at the cloud", obj.get_drift_policy_display()),
+            Fact("Contact", moment(obj.probe_at)),
+            Fact("Read", moment(obj.last_sync_at)),
+        ]  # fmt: skip
+        return (self._runs(obj, "Last sync runs", 5), Facts("About this account", facts))
+
+    def _runs(self, obj: CloudAccount, title: str, most: int) -> Table:
+        runs = SyncRun.objects.filter(account=obj).prefetch_related("parts")[:most]
+        rows = [
+            [
+                anchor(site.url_of("syncrun", run.pk), "open"), badge(RUN_BADGES[run.state]), moment(run.created_at),
+                duration(run.created_at, run.ended_at), run_words(run), run.started_by or NOTHING,
+            ]
+            for run in runs
+        ]  # fmt: skip
+        columns = ["Run", "State", "Started", "Took", "What was found", "Started by"]
+        return Table(title, columns, rows, empty="It has not been read yet. Choose “Sync now”.")
+
+    def syncs(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:
+        return (self._runs(obj, "Sync runs", SHOWN),)
+
+    def regions(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:
+        found = CloudRegion.objects.filter(manager__account=obj)
+        rows = [
+            [anchor(site.url_of("cloudregion", r.pk), r.name), badge(simple_badge(r.status)), moment(r.last_sync_at), r.same_as or NOTHING]
+            for r in found
+        ]
+        return (Table("Regions", ["Region", "Status", "Read", "Same cloud as"], rows, empty="They come with the first sync."),)
+
+    def external_projects(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        found = visible_to(ExternalProject.objects.for_list().filter(account=obj), actor, "compute.externalprojects.list")
+        rows = [
+            [anchor(site.url_of("externalproject", p.pk), p.name), related(p.project, actor), code(p.external_id)]
+            for p in found[:SHOWN]
+        ]
+        return (Table("External projects", ["Project at the cloud", "Owned here by", "Id"], rows, empty="They come with the first sync."),)

@@ -1,0 +1,110 @@
+"""The form of a cloud account: one for making and changing it. It parses; the services try the login and check the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from compute.accounts.choices import BRANDS, AuthKind, DriftPolicy, Interface
+from compute.accounts.models import CloudAccount
+from core.access import Actor, Reach, visible_to
+from core.admin.forms import ConsoleForm, PasswordInput, Radios, Select, Switch, TextArea, TextInput
+from identity.models import Domain
+
+LOGIN = (
+    "access_url", "auth_kind", "username", "secret", "application_credential_id", "project_name", "user_domain_name",
+    "project_domain_name", "interface", "regions", "ca_bundle", "verify_tls",
+)  # fmt: skip
+
+
+class AccountForm(ConsoleForm):
+    """What Skydeck has to know to log in to a cloud."""
+
+    sections = (
+        ("How to log in", ("access_url", "auth_kind", "username", "application_credential_id", "secret", "project_name")),
+    )
+    more = (
+        "user_domain_name", "project_domain_name", "interface", "regions", "verify_tls", "ca_bundle", "read_only",
+        "drift_policy", "description",
+    )  # fmt: skip
+    field_of = {"auth_url": "access_url", "password": "secret"}
+
+    name = forms.CharField(label="Name", max_length=128, widget=TextInput(), help_text="What people here call this cloud.")
+    provider = forms.ChoiceField(label="Cloud", widget=Radios())
+    domain = forms.ModelChoiceField(Domain.objects.none(), label="Belongs to domain", widget=Select(), empty_label=None)
+    access_url = forms.CharField(
+        label="Identity URL", max_length=255, widget=TextInput({"inputmode": "url", "placeholder": "https://cloud.example:5000/v3"})
+    )
+    auth_kind = forms.ChoiceField(label="Log in with", choices=AuthKind.choices, initial=AuthKind.PASSWORD, widget=Radios())
+    username = forms.CharField(label="User", required=False, max_length=128, widget=TextInput())
+    application_credential_id = forms.CharField(
+        label="Application credential's id", required=False, max_length=128, widget=TextInput()
+    )
+    secret = forms.CharField(label="Password or secret", required=False, strip=False, widget=PasswordInput())
+    project_name = forms.CharField(label="Project", required=False, max_length=128, widget=TextInput())
+    user_domain_name = forms.CharField(label="User's domain", required=False, initial="Default", widget=TextInput())
+    project_domain_name = forms.CharField(label="Project's domain", required=False, initial="Default", widget=TextInput())
+    interface = forms.ChoiceField(label="Endpoints", choices=Interface.choices, initial=Interface.PUBLIC, widget=Select())
+    regions = forms.CharField(
+        label="Regions", required=False, widget=TextInput(), help_text="Names with commas between them; empty: all that the cloud has."
+    )
+    verify_tls = forms.BooleanField(label="Check the server's certificate", required=False, initial=True, widget=Switch())
+    ca_bundle = forms.CharField(
+        label="CA bundle", required=False, strip=False, widget=TextArea({"placeholder": "-----BEGIN CERTIFICATE-----"}),
+        help_text="PEM, when the cloud's certificate is signed by a CA of your own.",
+    )  # fmt: skip
+    read_only = forms.BooleanField(
+        label="Only read; change nothing through this account", required=False, widget=Switch()
+    )
+    drift_policy = forms.ChoiceField(
+        label="When something was changed at the cloud", choices=DriftPolicy.choices, initial=DriftPolicy.ADOPT, widget=Select()
+    )
+    description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
+
+    def __init__(self, *args: Any, actor: Actor, providers: tuple[str, ...], account: CloudAccount | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.actor = actor
+        self.account = account
+        names = sorted(providers, key=lambda name: name != "openstack")
+        provider: Any = self.fields["provider"]
+        provider.choices = [(name, BRANDS.get(name, name)) for name in names]
+        provider.initial = names[0] if names else ""
+        domain: Any = self.fields["domain"]
+        domain.queryset = visible_to(Domain.objects.all(), actor, "identity.domains.list")
+        if account is not None:
+            for fixed in ("provider", "domain"):
+                del self.fields[fixed]
+            self.fields["secret"].label = "New password or secret"
+            self.fields["secret"].help_text = "Leave it empty to keep the one that is stored."
+        elif actor.reach is not Reach.SYSTEM:
+            domain.initial = actor.domain_id
+            domain.widget = forms.HiddenInput()
+        else:
+            domain.initial = domain.queryset.values_list("pk", flat=True).first()
+
+    def clean_regions(self) -> list[str]:
+        return [name.strip() for name in str(self.cleaned_data["regions"]).split(",") if name.strip()]
+
+    def values(self) -> dict[str, Any]:
+        """What the services take. A secret that was not typed is kept."""
+        values = dict(self.cleaned_data)
+        if self.account is not None and not values["secret"]:
+            del values["secret"]
+        return values
+
+
+class ForgetForm(ConsoleForm):
+    """The name once more, before an account is forgotten."""
+
+    typed_name = forms.CharField(label="Type the account's name", widget=TextInput())
+
+    def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.name = name
+        self.fields["typed_name"].help_text = f"It is called {name}."
+
+    def clean_typed_name(self) -> str:
+        if self.cleaned_data["typed_name"].strip() != self.name:
+            raise forms.ValidationError(f"This is not “{self.name}”.")
+        return str(self.cleaned_data["typed_name"])

@@ -1,0 +1,132 @@
+"""Making, changing, testing, reading and forgetting cloud accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from compute.accounts import guards, services
+from compute.accounts.actions import ACCOUNT_ACTIONS
+from compute.accounts.console.forms import LOGIN, AccountForm, ForgetForm
+from compute.clouds import registry
+from compute.loadbalancers.models import LoadBalancer
+from compute.networks.models import Network
+from core.admin.changepage import STAGE, ActionPage, ChangePage
+from core.admin.forms import ConsoleForm
+from core.admin.markup import plural
+from core.actions import missing_right
+from core.engine.writing import Change
+from core.errors import Problem
+
+SYNC, ENABLE, DISABLE = ACCOUNT_ACTIONS
+TEST = "test"
+
+
+class AccountPage(ChangePage):
+    """The form of an account, with a button that tries the login before anything is stored."""
+
+    form_class = AccountForm
+    form_template = "console/accounts/form.html"
+
+    def form_kwargs(self) -> dict[str, Any]:
+        return {"actor": self.actor, "providers": registry.providers(), "account": self.obj}
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if request.POST.get(STAGE) == TEST:
+            return self._test(request)
+        return super().post(request)
+
+    def _test(self, request: HttpRequest) -> HttpResponse:
+        form: Any = self._form(request.POST)
+        form.is_valid()
+        given = form.values() if not form.errors else _login_only(form)
+        try:
+            result = services.account_test(actor=self.actor, account=self.obj, **given)
+        except Problem as problem:
+            result = services.TestResult(None, (), problem=problem)
+        return render(request, "console/accounts/test_result.html", {"result": result.as_dict()})
+
+    def form_context(self, form: ConsoleForm) -> dict[str, Any]:
+        checks = (form.problem.extra if form.problem else {}).get("checks", [])
+        return {"result": {"checks": checks, "problem": None} if checks else None}
+
+
+def _login_only(form: Any) -> dict[str, Any]:
+    """What of the login can be tried although something else is still missing in the form."""
+    return {k: v for k, v in form.cleaned_data.items() if k in (*LOGIN, "provider") and not (k == "secret" and not v)}
+
+
+class AddAccountPage(AccountPage):
+    title = "Connect a cloud"
+    intro = "The login is tried first. Then everything in the cloud is read; nothing there is changed."
+    confirm_label = "Connect and read it"
+
+    def why_not(self) -> str:
+        decision = self.actor.decide(f"{services.RIGHT}.create")
+        return "" if decision.allowed else decision.reason
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        return services.account_create(actor=self.actor, **values)
+
+
+class EditAccountPage(AccountPage):
+    confirm_label = "Save"
+
+    def get_title(self) -> str:
+        return f"Change account {self.obj.name}"
+
+    def why_not(self) -> str:
+        return missing_right(self.obj, self.actor, f"{services.RIGHT}.update") or guards.not_deleting(self.obj, self.actor)
+
+    def initial(self) -> dict[str, Any]:
+        values = {name: getattr(self.obj, name) for name in (*LOGIN, "name", "read_only", "drift_policy", "description")}
+        return {**values, "secret": "", "regions": ", ".join(self.obj.regions)}
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        given = {k: v for k, v in values.items() if not (k == "secret" and not v)}
+        return services.account_update(self.obj, actor=self.actor, **given)
+
+
+class ForgetAccountPage(ChangePage):
+    """Deletes our rows; nothing at the cloud."""
+
+    form_class = ForgetForm
+    danger = True
+
+    def get_title(self) -> str:
+        return f"Forget account {self.obj.name}"
+
+    def get_intro(self) -> str:
+        balancers = LoadBalancer.objects.filter(manager__account=self.obj, deleted_at=None).aggregate(n=Count("pk"))["n"]
+        networks = Network.objects.filter(manager__account=self.obj, deleted_at=None).aggregate(n=Count("pk"))["n"]
+        return (
+            f"Skydeck forgets {plural(balancers, 'load balancer')} with everything in them, {plural(networks, 'network')} and "
+            "all else that was read from this account. Nothing at the cloud is touched: what runs there runs on."
+        )
+
+    def form_kwargs(self) -> dict[str, Any]:
+        return {"name": self.obj.name}
+
+    def why_not(self) -> str:
+        return missing_right(self.obj, self.actor, f"{services.RIGHT}.delete") or guards.can_delete(self.obj, self.actor)
+
+    confirm_label = "Forget this account"
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        return services.account_delete(self.obj, actor=self.actor)
+
+
+class SyncPage(ActionPage):
+    action = SYNC
+
+
+class EnablePage(ActionPage):
+    action = ENABLE
+
+
+class DisablePage(ActionPage):
+    action = DISABLE

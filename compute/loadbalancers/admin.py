@@ -1,0 +1,357 @@
+"""Load balancers, listeners, backend groups and backends in the console: lists, pages with the picture, tabs and buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from compute.console import ManagedAdmin, related
+from compute.loadbalancers import desired
+from compute.loadbalancers.choices import ListenerType, Scheduler
+from compute.loadbalancers.console import pages as change
+from compute.loadbalancers.console import tables, ways_out
+from compute.loadbalancers.console.groups import BACKEND_GROUPS, GROUP_GROUPS, MIRRORED_GROUPS
+from compute.loadbalancers.console.picture import layout
+from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
+from compute.loadbalancers.console.words import our_badge, row_badges
+from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
+from compute.loadbalancers.rules import join_host_port
+from core.access import Actor
+from core.admin.filters import word_filter
+from core.admin.markup import NOTHING, anchor, code, moment, plural
+from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Tab
+from core.admin.site import site
+from core.admin.tabs import Mirror
+from core.admin.tones import Badge, Tone
+from core.admin.words import task_title
+from core.tasks.models import OPEN, Task
+
+assert ways_out  # importing it adds the way out of a failed task
+
+
+class TreeAdmin(ManagedAdmin):
+    """A row of a balancer's tree; what is at work on the tree stands on the page of every row of it."""
+
+    counted = Q(deleted_at=None)
+    in_palette = True
+
+    def balancer(self, obj: Any) -> LoadBalancer:
+        """The root of the row's tree."""
+        root: LoadBalancer = self.root(obj)
+        return root
+
+    def states(self, obj: Any) -> list[Badge]:
+        return row_badges(obj)
+
+    def get_row(self, request: HttpRequest, object_id: Any) -> Any:
+        row = super().get_row(request, object_id)
+        row.open_tasks = list(Task.objects.filter(line=self.balancer(row).line, state__in=OPEN).order_by("id")[:5])
+        return row
+
+    def page_moves(self, obj: Any) -> bool:
+        return bool(obj.open_tasks) or self.moving(obj)
+
+    def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
+        found = super().notices(request, obj)
+        for task in obj.open_tasks:
+            text = f"{task_title(task)} is at work. {task.note}".strip()
+            found.append(Notice(Tone.MOTION, text, url=site.url_of("task", task.pk), link="Watch the task"))
+        return found
+
+
+@admin.register(LoadBalancer, site=site)
+class LoadBalancerAdmin(TreeAdmin):
+    """Roots of trees."""
+
+    right = "compute.loadbalancers"
+    add_label = "New load balancer"
+    groups = MIRRORED_GROUPS
+    list_display = ("state", "name", "vip", "eip", "listeners_count", "place", "project_name", "age")
+    search_fields = ("name", "address", "=external_id", "eips__ip_addr")
+    search_help_text = "Name, address or id"
+    pages = (
+        ("add/", change.WizardPage, "add"),
+        ("<uuid:object_id>/edit/", change.EditBalancerPage, "edit"),
+        ("<uuid:object_id>/delete/", change.DeleteBalancerPage, "delete"),
+        ("<uuid:object_id>/associate-eip/", change.AssociateEipPage, "associate"),
+        ("<uuid:object_id>/dissociate-eip/", change.DissociateEipPage, "dissociate"),
+        ("<uuid:object_id>/read/", change.ReadBalancerPage, "read"),
+        ("<uuid:object_id>/add-listener/", change.AddListenerPage, "add_listener"),
+        ("<uuid:object_id>/add-group/", change.AddGroupPage, "add_group"),
+    )
+    offers = (
+        Offer("Add listener", "add_listener", change.ADD_LISTENER, icon="add", primary=True),
+        Offer("Change", "edit", change.EDIT_BALANCER, icon="edit"),
+        Offer("Put elastic IP on", "associate", change.ASSOCIATE, icon="public", shown=lambda lb: not lb.eips.all()),
+        Offer("Take elastic IP off", "dissociate", change.DISSOCIATE, icon="public_off", shown=lambda lb: bool(lb.eips.all())),
+        Offer("Read again", "read", change.READ, icon="sync", post=True),
+        Offer("Delete", "delete", change.DELETE_BALANCER, icon="delete", danger=True),
+    )
+    empty_title = "No load balancer yet"
+    empty_text = "Make the first one here: a name, a network, a port and the addresses behind it, all in one plan. Or connect a cloud that has some."
+
+    # -- the list
+
+    @admin.display(description="Address", ordering="address")
+    def vip(self, obj: LoadBalancer) -> Any:
+        return code(obj.address)
+
+    @admin.display(description="Elastic IP")
+    def eip(self, obj: LoadBalancer) -> Any:
+        return code(", ".join(e.ip_addr for e in obj.eips.all() if e.deleted_at is None))
+
+    @admin.display(description="Holds")
+    def listeners_count(self, obj: LoadBalancer) -> str:
+        return f"{plural(obj.listener_count, 'listener')}, {plural(obj.backend_group_count, 'group')}"
+
+    # -- the page
+
+    def mirrors(self, obj: LoadBalancer) -> Sequence[Mirror]:
+        return [Mirror(obj, desired.balancer_fields(obj))]
+
+    def subtitle(self, obj: LoadBalancer, actor: Actor) -> Sequence[Any]:
+        return (code(obj.address), *super().subtitle(obj, actor))
+
+    def tabs(self, request: HttpRequest, obj: LoadBalancer) -> list[Tab]:
+        return [
+            *super().tabs(request, obj),
+            Tab("listeners", "Listeners", self.listeners, count=obj.listener_count),
+            Tab("groups", "Backend groups", self.backend_groups, count=obj.backend_group_count),
+        ]
+
+    def overview(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        picture = layout(graph_of(load_tree(obj), site.url_of))
+        legend = [(str(tone), TONE_WORDS[tone]) for tone in picture.legend]
+        values = {"picture": picture, "legend": legend, "name": obj.name}
+        return (Drawn("console/loadbalancers/picture.html", values), self._facts(obj, actor))
+
+    def _facts(self, obj: LoadBalancer, actor: Actor) -> Facts:
+        eip = next((e for e in obj.eips.all() if e.deleted_at is None), None)
+        facts = [
+            Fact("Address", code(obj.address)),
+            Fact("Elastic IP", related(eip, actor) if eip else NOTHING),
+            Fact("Network", related(obj.network, actor)),
+            Fact("VPC", related(obj.network.vpc, actor) if obj.network else NOTHING),
+            *self.place_facts(obj, actor),
+            Fact("Provider at the cloud", obj.provider or NOTHING),
+            Fact("Zone", obj.availability_zone or NOTHING),
+            Fact("Protected against deletion", "yes" if obj.disable_delete else "no"),
+            Fact("Made", moment(obj.created_at)),
+            Fact("Id at the cloud", code(obj.external_id)),
+            Fact("Description", obj.description or NOTHING),
+        ]
+        if obj.missing_since:
+            facts.insert(0, Fact("Missing at the cloud since", moment(obj.missing_since)))
+        return Facts("About this load balancer", facts)
+
+    def listeners(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
+        button = self.offer_button(request, obj, "add_listener")
+        return (tables.listener_table(load_tree(obj).listeners, [button]),)
+
+    def backend_groups(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
+        return tables.group_tables(load_tree(obj), self.page_url("add_group", obj.pk), change.ADD_GROUP.why_not(obj, request.actor))  # type: ignore[attr-defined]
+
+
+@admin.register(Listener, site=site)
+class ListenerAdmin(TreeAdmin):
+    """Ports on which balancers listen."""
+
+    right = "compute.loadbalancerlisteners"
+    managed_at = ("loadbalancer",)
+    groups = MIRRORED_GROUPS
+    list_display = ("state", "name", "listens_on", "balancer_name", "group_name", "place", "project_name", "age")
+    list_filter = (word_filter("protocol", "type", "listener_type", ListenerType.choices),)
+    search_fields = ("name", "loadbalancer__name", "=listener_port", "=external_id")
+    search_help_text = "Name, balancer or port"
+    pages = (
+        ("<uuid:object_id>/edit/", change.EditListenerPage, "edit"),
+        ("<uuid:object_id>/delete/", change.DeleteListenerPage, "delete"),
+    )
+    offers = (
+        Offer("Change", "edit", change.EDIT_LISTENER, icon="edit"),
+        Offer("Delete", "delete", change.DELETE_LISTENER, icon="delete", danger=True),
+    )
+    empty_title = "No listener yet"
+    empty_text = "A listener is a port on which a load balancer takes traffic. Open a load balancer and add one."
+
+    def base_rows(self) -> QuerySet[Any]:
+        return Listener.objects.for_list()
+
+    @admin.display(description="Listens on", ordering="listener_port")
+    def listens_on(self, obj: Listener) -> str:
+        return f"{obj.get_listener_type_display()} : {obj.listener_port}"
+
+    @admin.display(description="Load balancer", ordering="loadbalancer__name")
+    def balancer_name(self, obj: Listener) -> SafeString:
+        return anchor(site.url_of("loadbalancer", obj.loadbalancer_id), obj.loadbalancer.name)
+
+    @admin.display(description="Sends to")
+    def group_name(self, obj: Listener) -> Any:
+        return obj.pool_binding.backend_group.name if obj.pool_binding else NOTHING
+
+    def mirrors(self, obj: Listener) -> Sequence[Mirror]:
+        return [Mirror(obj, desired.listener_fields(obj))]
+
+    def subtitle(self, obj: Listener, actor: Actor) -> Sequence[Any]:
+        return (self.listens_on(obj), related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
+
+    def overview(self, request: HttpRequest, obj: Listener) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        pool = obj.pool_binding
+        facts = [
+            Fact("Listens on", self.listens_on(obj)),
+            Fact("Load balancer", related(obj.loadbalancer, actor)),
+            Fact("Sends to", anchor(site.url_of("backendgroup", pool.backend_group_id), pool.backend_group.name) if pool else NOTHING),
+            Fact("Shares the traffic", Scheduler(pool.scheduler).label if pool else NOTHING),
+            Fact("Keeps a client on a backend", tables.sticky_words(pool) if pool else NOTHING),
+            Fact("Most connections at once", "no limit" if obj.connection_limit == -1 else obj.connection_limit),
+            Fact("Client may be silent for", f"{obj.client_idle_timeout} ms"),
+            Fact("Backend must answer within", f"{obj.backend_connect_timeout} ms"),
+            Fact("Backend may be silent for", f"{obj.backend_idle_timeout} ms"),
+            Fact("Made", moment(obj.created_at)),
+            Fact("Id at the cloud", code(obj.external_id)),
+            Fact("Description", obj.description or NOTHING),
+        ]
+        return (Facts("About this listener", facts),)
+
+
+@admin.register(BackendGroup, site=site)
+class BackendGroupAdmin(TreeAdmin):
+    """Groups of backends; each use is a pool at the cloud."""
+
+    right = "compute.loadbalancerbackendgroups"
+    managed_at = ("loadbalancer",)
+    groups = GROUP_GROUPS
+    list_display = ("state", "name", "balancer_name", "holds", "place", "project_name", "age")
+    search_fields = ("name", "loadbalancer__name")
+    search_help_text = "Name or balancer"
+    pages = (
+        ("<uuid:object_id>/edit/", change.EditGroupPage, "edit"),
+        ("<uuid:object_id>/delete/", change.DeleteGroupPage, "delete"),
+        ("<uuid:object_id>/add-backends/", change.AddBackendsPage, "add_backends"),
+    )
+    offers = (
+        Offer("Add backends", "add_backends", change.ADD_BACKENDS, icon="add", primary=True),
+        Offer("Change", "edit", change.EDIT_GROUP, icon="edit"),
+        Offer("Delete", "delete", change.DELETE_GROUP, icon="delete", danger=True),
+    )
+    empty_title = "No backend group yet"
+    empty_text = "A backend group holds the addresses behind a listener. The wizard for load balancers makes one; more are added on a balancer's page."
+
+    def states(self, obj: BackendGroup) -> list[Badge]:
+        return [our_badge(obj)]
+
+    def get_row(self, request: HttpRequest, object_id: Any) -> Any:
+        row = super().get_row(request, object_id)
+        bindings = PoolBinding.objects.filter(backend_group=row, deleted_at=None).select_related("backend_group", "listener")
+        row.pools = list(bindings)
+        return row
+
+    @admin.display(description="Load balancer", ordering="loadbalancer__name")
+    def balancer_name(self, obj: BackendGroup) -> SafeString:
+        return anchor(site.url_of("loadbalancer", obj.loadbalancer_id), obj.loadbalancer.name)
+
+    @admin.display(description="Holds")
+    def holds(self, obj: Any) -> str:
+        return plural(obj.backend_count, "backend")
+
+    def mirrors(self, obj: Any) -> Sequence[Mirror]:
+        return [Mirror(pool, desired.pool_fields(pool), f"Pool for {tables.use_words(pool)}") for pool in obj.pools]
+
+    def subtitle(self, obj: BackendGroup, actor: Actor) -> Sequence[Any]:
+        return (related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
+
+    def overview(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        members = MemberBinding.objects.filter(pool_binding__in=obj.pools, deleted_at=None).select_related("pool_binding__listener")
+        backends = Backend.objects.filter(backend_group=obj, deleted_at=None)
+        facts = [
+            Fact("Load balancer", related(obj.loadbalancer, actor)),
+            Fact("Type", obj.get_type_display()),
+            Fact("Made", moment(obj.created_at)),
+            Fact("Description", obj.description or NOTHING),
+        ]
+        why_not = change.EDIT_BACKEND.why_not(obj, actor)
+        return (
+            tables.backend_table("Backends", list(backends), list(members), why_not),
+            tables.pool_table(obj.pools),
+            Facts("About this group", facts),
+        )
+
+
+@admin.register(Backend, site=site)
+class BackendAdmin(TreeAdmin):
+    """Servers behind groups; each use is a member at the cloud."""
+
+    right = "compute.loadbalancerbackends"
+    managed_at = ("backend_group", "loadbalancer")
+    groups = BACKEND_GROUPS
+    list_display = ("state", "name", "target", "weight_words", "group_link", "balancer_name", "place", "project_name")
+    search_fields = ("name", "address", "backend_group__name", "backend_group__loadbalancer__name")
+    search_help_text = "Address, name, group or balancer"
+    pages = (
+        ("<uuid:object_id>/edit/", change.EditBackendPage, "edit"),
+        ("<uuid:object_id>/drain/", change.DrainBackendPage, "drain"),
+        ("<uuid:object_id>/delete/", change.DeleteBackendPage, "delete"),
+    )
+    offers = (
+        Offer("Change", "edit", change.EDIT_BACKEND, icon="edit"),
+        Offer("Drain", "drain", change.EDIT_BACKEND, icon="water_drop", shown=lambda backend: backend.weight > 0),
+        Offer("Delete", "delete", change.DELETE_BACKEND, icon="delete", danger=True),
+    )
+    empty_title = "No backend yet"
+    empty_text = "Backends are the addresses that traffic is sent to. Paste them into the wizard for load balancers, or add them on a group's page."
+
+    def states(self, obj: Any) -> list[Badge]:
+        return tables.backend_badges(obj, [b for b in obj.bindings.all() if b.deleted_at is None])
+
+    @admin.display(description="Address", ordering="address")
+    def target(self, obj: Backend) -> SafeString:
+        return code(join_host_port(obj.address, obj.port))
+
+    @admin.display(description="Weight", ordering="weight")
+    def weight_words(self, obj: Backend) -> str:
+        return f"{obj.weight}, drained" if obj.weight == 0 else str(obj.weight)
+
+    @admin.display(description="Group", ordering="backend_group__name")
+    def group_link(self, obj: Backend) -> SafeString:
+        return anchor(site.url_of("backendgroup", obj.backend_group_id), obj.backend_group.name)
+
+    @admin.display(description="Load balancer", ordering="backend_group__loadbalancer__name")
+    def balancer_name(self, obj: Backend) -> SafeString:
+        lb = obj.backend_group.loadbalancer
+        return anchor(site.url_of("loadbalancer", lb.pk), lb.name)
+
+    def get_row(self, request: HttpRequest, object_id: Any) -> Any:
+        row = super().get_row(request, object_id)
+        found = MemberBinding.objects.filter(backend=row, deleted_at=None).select_related("pool_binding__listener")
+        row.members = list(found)
+        return row
+
+    def mirrors(self, obj: Any) -> Sequence[Mirror]:
+        return [
+            Mirror(member, desired.member_fields(obj, member), f"Member of the pool for {tables.use_words(member.pool_binding)}")
+            for member in obj.members
+        ]
+
+    def subtitle(self, obj: Backend, actor: Actor) -> Sequence[Any]:
+        return (self.target(obj), related(obj.backend_group, actor), related(obj.backend_group.loadbalancer, actor))
+
+    def overview(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        facts = [
+            Fact("Address", self.target(obj)),
+            Fact("Weight", self.weight_words(obj), hint="It takes no new connections." if obj.weight == 0 else ""),
+            Fact("Switched on", "yes" if obj.enabled else "no"),
+            Fact("Group", related(obj.backend_group, actor)),
+            Fact("Load balancer", related(obj.backend_group.loadbalancer, actor)),
+            Fact("Made", moment(obj.created_at)),
+            Fact("Description", obj.description or NOTHING),
+        ]
+        return (tables.member_table(obj.members), Facts("About this backend", facts))

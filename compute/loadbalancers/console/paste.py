@@ -1,0 +1,55 @@
+"""Backends as people paste them: one per line, `10.0.0.5:80 w5`, `[2001:db8::5]:80`, or an address alone. Pure text work."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from core.errors import InputParameterError, Problem, several
+
+LINE = re.compile(
+    r"^(?:\[(?P<six>[0-9A-Fa-f:.%]+)\]|(?P<plain>[^\s,;\[\]]+?))(?::(?P<port>\d{1,6}))?(?:[\s,;]+w(?:eight)?[\s=:]*(?P<weight>-?\d+))?$"
+)
+EXAMPLE = "10.0.0.5:80 w5"
+
+
+def parse_backends(text: str, *, default_port: int | None = None) -> list[dict[str, Any]]:
+    """The backends in a pasted text. Raises one problem that names every line that is not understood.
+
+    A comment starts with `#`. `default_port` is for lines that name none.
+    """
+    found: list[dict[str, Any]] = []
+    wrong: list[Problem] = []
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.split("#")[0].strip().rstrip(",;").strip()
+        if not line:
+            continue
+        try:
+            found.append(_backend(line, default_port))
+        except InputParameterError as problem:
+            problem.detail = f"Line {number}: {problem.detail}"
+            wrong.append(problem)
+    if wrong:
+        raise several(wrong)
+    return found
+
+
+def _backend(line: str, default_port: int | None) -> dict[str, Any]:
+    alone = line.split()[0]
+    fits = LINE.match(line)
+    if fits is None or (fits["plain"] and ":" in fits["plain"] and fits["port"] is None and not _is_six(fits["plain"])):
+        raise InputParameterError(f"“{line}” is not understood. Write it like {EXAMPLE}.", field="backends")
+    if fits["plain"] and _is_six(f"{fits['plain']}:{fits['port']}" if fits["port"] else fits["plain"]):
+        address, port = re.split(r"[\s,;]", alone)[0], default_port  # an IPv6 address without brackets has no port
+    else:
+        address, port = fits["six"] or fits["plain"], int(fits["port"]) if fits["port"] else default_port
+    if port is None:
+        raise InputParameterError(f"“{line}” names no port. Write it like {EXAMPLE}.", field="backends")
+    backend: dict[str, Any] = {"address": address, "port": port}
+    if fits["weight"] is not None:
+        backend["weight"] = int(fits["weight"])
+    return backend
+
+
+def _is_six(text: str) -> bool:
+    return text.count(":") >= 2

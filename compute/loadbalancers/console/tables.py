@@ -1,0 +1,138 @@
+"""Tables of listeners, groups, pools, backends and members, from rows that are loaded already."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from compute.loadbalancers.choices import Association, Scheduler, StickyType
+from compute.loadbalancers.console.tree import Tree
+from compute.loadbalancers.console.words import MEANING, cloud_badge, our_badge, row_badges
+from compute.loadbalancers.models import Backend, Listener, MemberBinding, PoolBinding
+from compute.loadbalancers.rules import join_host_port
+from core.admin.markup import NOTHING, anchor, badges, code, moment
+from core.admin.parts import Button, Table
+from core.admin.site import site
+from core.admin.tones import Badge, Tone, worst
+
+BACKEND_COLUMNS = ("Backend", "State", "Weight", "At the cloud since", "Why", "")
+
+
+def use_words(pool: PoolBinding) -> str:
+    """What a pool was made for."""
+    if pool.listener is not None:
+        return f"listener {pool.listener.name}"
+    return str(Association(pool.associated_type).label)
+
+
+def sticky_words(pool: PoolBinding) -> str:
+    """How a pool keeps clients on their backends."""
+    if not pool.sticky_session:
+        return "no"
+    words = str(StickyType(pool.sticky_session_type).label)
+    return f"by a {words}" + (f" named {pool.sticky_session_cookie}" if pool.sticky_session_cookie else "")
+
+
+def backend_badges(backend: Backend, members: Sequence[MemberBinding]) -> list[Badge]:
+    """A backend's states: our word, that it is drained, and the worst of what the cloud says of its uses."""
+    found = [our_badge(backend)]
+    if backend.weight == 0:
+        found.append(Badge(Tone.OFF, "drained"))
+    at_cloud = [word for member in members if (word := cloud_badge(member)) is not None]
+    return [*found, worst(at_cloud)] if at_cloud else found
+
+
+def why_words(row: Any) -> Any:
+    """Why something is not well."""
+    if row.failure:
+        return str(row.failure.get("detail", ""))
+    if row.operating_status in ("ERROR", "OFFLINE", "DEGRADED"):
+        return MEANING[row.operating_status]
+    return NOTHING
+
+
+def listener_table(listeners: Sequence[Listener], buttons: Sequence[Button]) -> Table:
+    """The listeners of a balancer."""
+    rows = [
+        [
+            anchor(site.url_of("listener", row.pk), row.name),
+            badges(row_badges(row)),
+            f"{row.get_listener_type_display()} : {row.listener_port}",
+            anchor(site.url_of("backendgroup", row.pool_binding.backend_group_id), row.pool_binding.backend_group.name)
+            if row.pool_binding
+            else NOTHING,
+            why_words(row),
+        ]
+        for row in listeners
+    ]
+    columns = ["Listener", "State", "Listens on", "Sends to", "Why"]
+    return Table("Listeners", columns, rows, empty="It listens nowhere yet. Add a listener.", buttons=buttons)
+
+
+def group_tables(tree: Tree, add_url: str, why_not: str) -> list[Table]:
+    """A table of backends per group of a tree."""
+    by_group: dict[Any, list[MemberBinding]] = defaultdict(list)
+    for pool in tree.pools:
+        by_group[pool.backend_group_id] += tree.members.get(pool.pk, ())
+    backends = Backend.objects.filter(backend_group__in=tree.groups, deleted_at=None)
+    of_group: dict[Any, list[Backend]] = defaultdict(list)
+    for backend in backends:
+        of_group[backend.backend_group_id].append(backend)
+    add = Button("Add backend group", add_url, icon="add", why_not=why_not)
+    if not tree.groups:
+        return [Table("Backend groups", ["Group"], [], empty="It has no backend group yet.", buttons=[add])]
+    tables = []
+    for number, group in enumerate(tree.groups):
+        more = Button("Open", site.url_of("backendgroup", group.pk))
+        found = backend_table(group.name, of_group[group.pk], by_group[group.pk], why_not)
+        buttons = [more, add] if number == 0 else [more]
+        tables.append(Table(found.title, found.columns, found.rows, found.empty, buttons))
+    return tables
+
+
+def backend_table(title: str, backends: Sequence[Backend], members: Sequence[MemberBinding], why_not: str) -> Table:
+    """Backends with both states, the reason where something is wrong, and the ways to change them."""
+    by_backend: dict[Any, list[MemberBinding]] = defaultdict(list)
+    for member in members:
+        by_backend[member.backend_id].append(member)
+    admin = site.admin_for("backend")
+    rows = []
+    for backend in backends:
+        uses = by_backend[backend.pk]
+        wrong = next((use for use in uses if use.failure or use.operating_status in ("ERROR", "OFFLINE")), None)
+        since = max((use.observed_at for use in uses if use.observed_at), default=None)
+        rows.append(
+            [
+                anchor(site.url_of("backend", backend.pk), join_host_port(backend.address, backend.port)),
+                badges(backend_badges(backend, uses)),
+                f"{backend.weight}, drained" if backend.weight == 0 else backend.weight,
+                moment(since, "–"),
+                why_words(wrong) if wrong is not None else NOTHING,
+                NOTHING if why_not or backend.delete_requested_at else anchor(admin.page_url("edit", backend.pk), "Change"),
+            ]
+        )
+    return Table(title, BACKEND_COLUMNS, rows, empty="It has no backends. Add the addresses that traffic should go to.")
+
+
+def pool_table(pools: Sequence[PoolBinding]) -> Table:
+    """The uses of a group: each is a pool at the cloud."""
+    rows = [
+        [
+            use_words(pool), badges(row_badges(pool)), pool.protocol.upper(), Scheduler(pool.scheduler).label,
+            sticky_words(pool), code(pool.external_id),
+        ]
+        for pool in pools
+    ]  # fmt: skip
+    columns = ["Used by", "State", "Protocol", "Shares the traffic", "Keeps a client on a backend", "Pool at the cloud"]
+    return Table("Uses", columns, rows, empty="Nothing uses it yet, so there is no pool at the cloud. Point a listener at it.")
+
+
+def member_table(members: Sequence[MemberBinding]) -> Table:
+    """The uses of a backend: each is a member at the cloud."""
+    rows = [
+        [use_words(member.pool_binding), badges(row_badges(member)), moment(member.observed_at, "–"), why_words(member), code(member.external_id)]
+        for member in members
+    ]
+    columns = ["In the pool for", "State", "Since", "Why", "Member at the cloud"]
+    return Table("Where it takes traffic", columns, rows, empty="No listener uses its group, so it takes no traffic.")

@@ -1,0 +1,58 @@
+"""External projects in the console: which project of a cloud belongs to which project here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+
+from compute.console import related, simple_badge
+from compute.projects.models import ExternalProject
+from core.access import Actor
+from core.admin.filters import related_filter
+from core.admin.markup import NOTHING, code
+from core.admin.parts import Fact, Facts
+from core.admin.resource import ResourceAdmin
+from core.admin.site import site
+from core.admin.tones import Badge
+
+
+@admin.register(ExternalProject, site=site)
+class ExternalProjectAdmin(ResourceAdmin):
+    """The clouds' projects."""
+
+    right = "compute.externalprojects"
+    counted = Q(deleted_at=None, account__deleted_at=None)
+    list_display = ("state", "name", "account_name", "owner_name", "age")
+    list_filter = (related_filter("account", "account", "account"), related_filter("project", "project", "project"))
+    search_fields = ("name", "=external_id", "account__name", "project__name")
+    empty_title = "No project of a cloud yet"
+    empty_text = "They come with the first sync of a cloud account; each gets a project here that owns what is in it."
+
+    def states(self, obj: ExternalProject) -> list[Badge]:
+        return [simple_badge(obj.status)]
+
+    @admin.display(description="Account", ordering="account__name")
+    def account_name(self, obj: ExternalProject) -> str:
+        return obj.account.name
+
+    @admin.display(description="Owned here by", ordering="project__name")
+    def owner_name(self, obj: ExternalProject) -> Any:
+        return f"{obj.project.name} ({obj.project.domain.name})" if obj.project else NOTHING
+
+    def subtitle(self, obj: ExternalProject, actor: Actor) -> Sequence[Any]:
+        return (related(obj.account, actor), related(obj.project, actor))
+
+    def overview(self, request: HttpRequest, obj: ExternalProject) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        facts = [
+            Fact("Account", related(obj.account, actor)),
+            Fact("Owned here by", related(obj.project, actor), hint="What is found in it belongs to this project."),
+            Fact("Id at the cloud", code(obj.external_id)),
+            Fact("Domain at the cloud", code(obj.external_domain_id)),
+            Fact("Description", obj.description or NOTHING),
+        ]
+        return (Facts("About this project", facts),)

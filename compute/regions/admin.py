@@ -1,0 +1,64 @@
+"""Regions in the console."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from compute.console import related, simple_badge
+from compute.regions.models import CloudRegion
+from core.access import Actor
+from core.admin.filters import related_filter
+from core.admin.markup import NOTHING, code, moment
+from core.admin.parts import Fact, Facts
+from core.admin.resource import ResourceAdmin
+from core.admin.site import site
+from core.admin.tones import Badge
+
+
+@admin.register(CloudRegion, site=site)
+class CloudRegionAdmin(ResourceAdmin):
+    """Regions of accounts, as the clouds name them."""
+
+    right = "compute.cloudregions"
+    counted = Q(manager__account__deleted_at=None)
+    list_display = ("state", "name", "account", "read", "twin")
+    list_filter = (related_filter("account", "account", "manager__account"),)
+    search_fields = ("name", "manager__account__name")
+    empty_title = "No region yet"
+    empty_text = "Regions come with the first sync of a cloud account."
+
+    def states(self, obj: CloudRegion) -> list[Badge]:
+        return [simple_badge(obj.status)]
+
+    @admin.display(description="Account", ordering="manager__account__name")
+    def account(self, obj: CloudRegion) -> str:
+        return obj.manager.account.name
+
+    @admin.display(description="Read", ordering="last_sync_at")
+    def read(self, obj: CloudRegion) -> SafeString:
+        return moment(obj.last_sync_at)
+
+    @admin.display(description="Same cloud as")
+    def twin(self, obj: CloudRegion) -> Any:
+        return obj.same_as or NOTHING
+
+    def subtitle(self, obj: CloudRegion, actor: Actor) -> Sequence[Any]:
+        return (related(obj.manager.account, actor),)
+
+    def overview(self, request: HttpRequest, obj: CloudRegion) -> Sequence[Any]:
+        actor: Actor = request.actor  # type: ignore[attr-defined]
+        endpoints = [line for line in obj.endpoints.replace(";", "\n").splitlines() if line.strip()]
+        facts = [
+            Fact("Account", related(obj.manager.account, actor)),
+            Fact("Name at the cloud", code(obj.external_id)),
+            Fact("Read", moment(obj.last_sync_at)),
+            Fact("Same cloud as", obj.same_as or NOTHING, hint="It is not read twice." if obj.same_as else ""),
+            *(Fact("Endpoint", code(line.strip())) for line in endpoints),
+        ]
+        return (Facts("About this region", facts),)

@@ -1,0 +1,142 @@
+"""Sync runs in the console: a time line per account, the parts of a run as bars, and what was not read, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from compute.console import related
+from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
+from core.access import Actor
+from core.admin.filters import Group, related_filter
+from core.admin.markup import NOTHING, anchor, badge, duration, moment, plural
+from core.admin.parts import Drawn, Fact, Facts, Notice, Tab, Table, problem_notice
+from core.admin.resource import ResourceAdmin
+from core.admin.site import site
+from core.admin.tones import Badge, Tone
+
+RUN_BADGES = {
+    RUNNING: Badge(Tone.MOTION, "running"),
+    COMPLETE: Badge(Tone.OK, "complete", "Everything was read."),
+    PARTIAL: Badge(Tone.WARN, "partial", "Some parts could not be read; what they hold stands as it was before."),
+    FAILED: Badge(Tone.BAD, "failed"),
+    INTERRUPTED: Badge(Tone.WARN, "interrupted", "Its worker stopped before the end."),
+}
+COUNTS = ("seen", "added", "changed", "gone", "skipped")
+
+
+def run_words(run: SyncRun) -> str:
+    """What a run found, in a few words. Wants its parts loaded."""
+    parts = run.parts.all()
+    sums = {name: sum(getattr(p, name) for p in parts) for name in COUNTS}
+    failed = sum(p.state == FAILED for p in parts)
+    words = [f"{sums['seen']} seen", *(f"{sums[n]} {n}" for n in COUNTS[1:] if sums[n])]
+    return ", ".join(words) + (f", {plural(failed, 'part')} failed" if failed else "")
+
+
+@admin.register(SyncRun, site=site)
+class SyncRunAdmin(ResourceAdmin):
+    """Readings of accounts, newest first."""
+
+    right = "compute.sync_runs"
+    list_display = ("state", "name", "when", "took", "found", "started_by")
+    list_filter = (related_filter("account", "account", "account"),)
+    search_fields = ("account__name", "started_by")
+    groups = (
+        Group("running", "Running", Q(state=RUNNING), "motion"),
+        Group("attention", "Not complete", Q(state__in=(PARTIAL, FAILED, INTERRUPTED)), "warn"),
+        Group("complete", "Complete", Q(state=COMPLETE)),
+    )
+    empty_title = "No account has been read yet"
+    empty_text = "Open a cloud account and choose “Sync now”. A run lists what was seen, added, changed and gone, part by part."
+
+    @admin.display(description="State", ordering="state")
+    def state(self, obj: SyncRun) -> SafeString:
+        return badge(RUN_BADGES[obj.state])
+
+    @admin.display(description="Account", ordering="account__name")
+    def name(self, obj: SyncRun) -> str:
+        return obj.account.name
+
+    @admin.display(description="Started", ordering="created_at")
+    def when(self, obj: SyncRun) -> SafeString:
+        return moment(obj.created_at)
+
+    @admin.display(description="Took")
+    def took(self, obj: SyncRun) -> str:
+        return duration(obj.created_at, obj.ended_at)
+
+    @admin.display(description="What was found")
+    def found(self, obj: SyncRun) -> str:
+        return run_words(obj)
+
+    def states(self, obj: SyncRun) -> list[Badge]:
+        return [RUN_BADGES[obj.state]]
+
+    def object_title(self, obj: SyncRun) -> str:
+        return f"Reading of {obj.account.name}"
+
+    def subtitle(self, obj: SyncRun, actor: Actor) -> Sequence[Any]:
+        task = anchor(site.url_of("task", obj.task_id), "its task") if obj.task_id else ""
+        return (related(obj.account, actor), moment(obj.created_at), f"took {duration(obj.created_at, obj.ended_at)}", task)
+
+    def notices(self, request: HttpRequest, obj: SyncRun) -> list[Notice]:
+        return [problem_notice(obj.problem)] if obj.problem else []
+
+    def common_tabs(self, obj: Any) -> list[Tab]:
+        return []
+
+    def overview(self, request: HttpRequest, obj: SyncRun) -> Sequence[Any]:
+        parts = list(obj.parts.all())
+        facts = [
+            Fact("Account", related(obj.account, request.actor)),  # type: ignore[attr-defined]
+            Fact("Started by", obj.started_by or NOTHING),
+            Fact("Started", moment(obj.created_at)),
+            Fact("Ended", moment(obj.ended_at, "not yet")),
+            Fact("Calls to the cloud", obj.calls),
+        ]
+        return (Drawn("console/sync/timeline.html", {"bars": part_bars(obj, parts)}), part_table(parts), Facts("About this run", facts))
+
+
+def part_bars(run: SyncRun, parts: Sequence[SyncPart]) -> list[dict[str, Any]]:
+    """The parts as bars on the run's time line, in per cent of its length."""
+    end = run.ended_at or timezone.now()
+    whole = max((end - run.created_at), timedelta(milliseconds=1))
+    bars = []
+    for part in parts:
+        start = max(0.0, (part.started_at - run.created_at) / whole)
+        length = ((part.ended_at or end) - part.started_at) / whole
+        state = RUN_BADGES.get(part.state, RUN_BADGES[RUNNING])
+        bars.append(
+            {
+                "label": f"{part.region} {part.kind}".strip(),
+                "left": round(min(start, 0.995) * 100, 2),
+                "width": round(max(0.4, min(length, 1 - start) * 100), 2),
+                "took": duration(part.started_at, part.ended_at),
+                "badge": state,
+                "tone": str(state.tone),
+            }
+        )
+    return bars
+
+
+def part_table(parts: Sequence[SyncPart]) -> Table:
+    """What each part counted, and why something was left out."""
+    rows = [
+        [
+            f"{part.region or 'whole account'}: {part.kind}",
+            badge(RUN_BADGES.get(part.state, RUN_BADGES[RUNNING])),
+            part.seen, part.added, part.changed, part.unchanged, part.gone, part.skipped,
+            "; ".join([*([str(part.problem.get("detail", ""))] if part.problem else []), *part.notes]) or NOTHING,
+        ]
+        for part in parts
+    ]  # fmt: skip
+    columns = ["Part", "State", "Seen", "Added", "Changed", "Same", "Gone", "Skipped", "Why"]
+    return Table("Parts", columns, rows, empty="Nothing has been read yet.")

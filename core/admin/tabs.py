@@ -1,0 +1,186 @@
+"""The tabs that every kind of object has: changes, tasks, what the cloud says, drift. They read and show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from core.access import visible_to
+from core.admin.markup import NOTHING, anchor, badge, code, moment, plain_value
+from core.admin.parts import Fact, Facts, Raw, Tab, Table
+from core.admin.tones import Badge, Tone
+from core.admin.words import task_badge, task_title, verb_word
+from core.audit.models import AuditEvent
+from core.engine.merge import Standing, merge
+from core.tasks.models import Task
+
+if TYPE_CHECKING:
+    from core.admin.resource import ResourceAdmin
+
+SHOWN = 50
+STANDING_BADGES = {
+    Standing.PENDING: Badge(Tone.MOTION, "not sent yet", "People want something else than the cloud has."),
+    Standing.DRIFT: Badge(Tone.WARN, "changed outside", "Somebody changed it at the cloud; nobody here asked for that."),
+    Standing.CONFLICT: Badge(Tone.BAD, "both changed", "It was changed here and at the cloud, differently."),
+    Standing.AGREED: Badge(Tone.OK, "agrees", "The cloud has what is wanted; only the record is behind."),
+}
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """One side of a row at a cloud: the row that holds it, what people want of it by mapped field, and what it is called."""
+
+    row: Any
+    wanted: Mapping[str, Any]
+    label: str = ""
+
+
+def common_tabs(admin: ResourceAdmin, obj: Any) -> list[Tab]:
+    """The common tabs that make sense for this row."""
+    found = [Tab("changes", "Changes", changes), Tab("tasks", "Tasks", tasks(admin))]
+    mirrors = list(admin.mirrors(obj))
+    if any(mirror.row.raw for mirror in mirrors):
+        found.append(Tab("cloud", "As the cloud says", cloud(mirrors)))
+    differing = sum(len(out_of_step(mirror)) for mirror in mirrors)
+    if differing:
+        found.append(Tab("drift", "Drift", drift(mirrors), count=differing, alert=True))
+    return found
+
+
+# -- changes
+
+
+def changes(request: HttpRequest, obj: Any) -> Sequence[Any]:
+    """Who changed what, newest first."""
+    rows = visible_to(AuditEvent.objects.all(), request.actor, "core.events.list")  # type: ignore[attr-defined]
+    events = rows.filter(kind=obj._meta.model_name, object_id=obj.pk)[:SHOWN]
+    return (change_table("Changes", events, empty="Nobody has changed it since Skydeck knows it, or you may not see who did."),)
+
+
+def change_table(title: str, events: Sequence[AuditEvent], *, empty: str, with_object: bool = False) -> Table:
+    """Audit rows as a table: when, who, what, from which value to which."""
+    columns = ["When", "Who", "What", *(["Object"] if with_object else []), "Before and after"]
+    rows = [
+        [
+            moment(event.at),
+            event.actor_name,
+            verb_word(event.verb),
+            *([f"{event.kind} {event.object_name}"] if with_object else []),
+            value_changes(event.before, event.after) if event.before or event.after else event.note or NOTHING,
+        ]
+        for event in events
+    ]
+    return Table(title, columns, rows, empty=empty)
+
+
+def value_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> SafeString:
+    """`weight: 10 → 0`, one line per field."""
+    names = sorted({*before, *after})
+    lines = [
+        (name, plain_value(before.get(name)), plain_value(after.get(name)))
+        if name in before
+        else (name, "", plain_value(after.get(name)))
+        for name in names
+    ]
+    return format_html_join(
+        "",
+        '<div class="sd-change"><b>{}</b>{} <ins>{}</ins></div>',
+        ((n, format_html(" <del>{}</del> →", b) if b else ":", a) for n, b, a in lines),
+    )
+
+
+# -- tasks
+
+
+def tasks(admin: ResourceAdmin) -> Any:
+    """The tasks that touched the row: its own, and those whose changes name it."""
+
+    def parts(request: HttpRequest, obj: Any) -> Sequence[Any]:
+        touched = AuditEvent.objects.filter(kind=obj._meta.model_name, object_id=obj.pk).exclude(task_id=None)
+        own = Q(resource_kind=obj._meta.model_name, resource_id=obj.pk)
+        rows = visible_to(Task.objects.all(), request.actor, "core.tasks.list")  # type: ignore[attr-defined]
+        found = rows.filter(own | Q(pk__in=touched.values("task_id")))[:SHOWN]
+        return (task_table("Tasks", found, admin.admin_site, empty="No task has worked on it yet."),)
+
+    return parts
+
+
+def task_table(title: str, found: Sequence[Task], site: Any, *, empty: str) -> Table:
+    """Tasks as a table."""
+    rows = [
+        [
+            anchor(site.url_of("task", task.pk), task_title(task)),
+            badge(task_badge(task)),
+            task.actor_name,
+            moment(task.created_at),
+            task.note or NOTHING,
+        ]
+        for task in found
+    ]
+    return Table(title, ["Task", "State", "Started by", "When", "Last word"], rows, empty=empty)
+
+
+# -- the cloud's side
+
+
+def cloud(mirrors: Sequence[Mirror]) -> Any:
+    """The cloud's objects as they were read last."""
+
+    def parts(request: HttpRequest, obj: Any) -> Sequence[Any]:
+        found: list[Any] = []
+        for mirror in mirrors:
+            row = mirror.row
+            facts = [
+                Fact("Id at the cloud", code(row.external_id)),
+                Fact("Name at the cloud", row.cloud_name or NOTHING),
+                Fact("Changed there, as far as is known", moment(row.observed_at)),
+            ]
+            found.append(Facts(mirror.label or "Where it is", facts))
+            found.append(Raw("As the cloud says", row.raw, note="What the cloud answered when it was read last, word for word."))
+        return found
+
+    return parts
+
+
+def out_of_step(mirror: Mirror) -> dict[str, Standing]:
+    """The mapped fields in which wanted, accepted and seen values are not all the same."""
+    row = mirror.row
+    if not row.external_id:
+        return {}
+    standings = merge(mirror.wanted, row.applied, row.observed, tuple(mirror.wanted)).standings
+    return {name: standing for name, standing in standings.items() if standing is not Standing.IN_STEP}
+
+
+def drift(mirrors: Sequence[Mirror]) -> Any:
+    """Field by field: what people want, what the cloud accepted, what it says now."""
+
+    def parts(request: HttpRequest, obj: Any) -> Sequence[Any]:
+        return [_drift_table(mirror) for mirror in mirrors if out_of_step(mirror)]
+
+    return parts
+
+
+def _drift_table(mirror: Mirror) -> Table:
+    row = mirror.row
+    rows = [
+        [
+            name.replace("_", " "),
+            badge(STANDING_BADGES[standing]),
+            plain_value(mirror.wanted.get(name)),
+            plain_value(row.applied.get(name)),
+            plain_value(row.observed.get(name, row.applied.get(name))),
+        ]
+        for name, standing in out_of_step(mirror).items()
+    ]
+    return Table(
+        f"What is not in step{f': {mirror.label}' if mirror.label else ''}",
+        ["Field", "Standing", "Wanted here", "Accepted by the cloud", "At the cloud now"],
+        rows,
+        note="A change made here wins when it is sent; its plan names what it overwrites.",
+    )

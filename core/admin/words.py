@@ -1,0 +1,50 @@
+"""Words and tones of what `core` itself shows: tasks, steps, verbs of the audit trail."""
+
+from __future__ import annotations
+
+from core.admin.tones import Badge, Tone
+from core.tasks import registry
+from core.tasks.models import CANCELLED, DONE, FAILED, LOST, QUEUED, RUNNING, WAITING, Task, TaskStep
+
+TASK_BADGES = {
+    QUEUED: Badge(Tone.MOTION, "queued", "It starts as soon as a worker is free and the work before it on the same tree is over."),
+    RUNNING: Badge(Tone.MOTION, "running"),
+    WAITING: Badge(Tone.MOTION, "waiting", "It looks again in a moment; no worker is held meanwhile."),
+    DONE: Badge(Tone.OK, "done"),
+    FAILED: Badge(Tone.BAD, "failed"),
+    CANCELLED: Badge(Tone.OFF, "cancelled"),
+    LOST: Badge(Tone.BAD, "lost", "Its worker stopped answering, several times."),
+}
+STEP_BADGES = {
+    TaskStep.PENDING: Badge(Tone.PLAIN, "to do"),
+    TaskStep.RUNNING: Badge(Tone.MOTION, "at work"),
+    TaskStep.DONE: Badge(Tone.OK, "done"),
+    TaskStep.FAILED: Badge(Tone.BAD, "refused"),
+    TaskStep.SKIPPED: Badge(Tone.OFF, "left out"),
+}
+VERBS = {
+    "create": "created", "update": "changed", "delete": "deletion asked for", "restore": "deletion taken back",
+    "cancel": "cancelled", "retry": "run again", "import": "found at the cloud", "adopt": "taken over from the cloud",
+    "gone": "gone at the cloud",
+}  # fmt: skip
+
+
+def task_badge(task: Task) -> Badge:
+    """A task's state; one that was asked to stop says so."""
+    if task.is_open and task.cancel_requested_at is not None:
+        return Badge(Tone.MOTION, "stopping", "It stops between two steps.")
+    return TASK_BADGES[task.state]
+
+
+def task_title(task: Task) -> str:
+    """What a task does, to what."""
+    try:
+        title = registry.get(task.kind).title
+    except LookupError:
+        title = task.kind
+    return f"{title}: {task.resource_name}" if task.resource_name else title
+
+
+def verb_word(verb: str) -> str:
+    """A verb of the audit trail as people say it."""
+    return VERBS.get(verb, verb)

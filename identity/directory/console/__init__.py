@@ -1,0 +1,1 @@
+"""The console's pages of projects and people: forms that call the directory's services."""

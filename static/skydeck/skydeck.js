@@ -1,0 +1,62 @@
+// Small helps for the console. Every page works without them; nothing here asks the server for anything.
+(function () {
+  "use strict";
+  document.documentElement.classList.add("js");
+
+  // Times: the exact one in the reader's own time zone, the relative one kept up to date.
+  function words(then) {
+    const seconds = (Date.now() - then) / 1000, size = Math.abs(seconds);
+    if (size < 45) return seconds >= 0 ? "just now" : "in a moment";
+    let text;
+    if (size < 5400) text = Math.max(1, Math.round(size / 60)) + " min";
+    else if (size < 129600) text = Math.round(size / 3600) + " h";
+    else text = Math.round(size / 86400) + " days";
+    return seconds >= 0 ? text + " ago" : "in " + text;
+  }
+  function times(root) {
+    for (const time of root.querySelectorAll("time[data-ago]")) {
+      const then = new Date(time.dateTime);
+      time.title = then.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+      time.textContent = words(then.getTime());
+    }
+  }
+
+  // A form is sent once, however often one clicks.
+  document.addEventListener("submit", function (event) {
+    const form = event.target;
+    if (!form.matches("[data-once]")) return;
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    form.dataset.sent = "1";
+  });
+  window.addEventListener("pageshow", function () {
+    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+  });
+
+  // Filters apply as soon as they are chosen.
+  document.addEventListener("change", function (event) {
+    const form = event.target.closest("form[data-autosubmit]");
+    if (form && event.target.matches("select")) form.requestSubmit();
+  });
+
+  // A choice that proposes another field's value, until somebody types there: <… data-proposes="port" data-proposals='{…}'>.
+  function propose(source) {
+    const target = document.getElementById(source.dataset.proposes);
+    const proposals = JSON.parse(source.dataset.proposals);
+    if (target && !target.dataset.typed && source.checked && source.value in proposals) target.value = proposals[source.value];
+  }
+  document.addEventListener("input", function (event) {
+    if (event.target.matches("[data-proposes]")) propose(event.target);
+    else if (event.target.matches("input, textarea") && event.isTrusted) event.target.dataset.typed = "1";
+  });
+
+  // “/” goes to the search field, as elsewhere.
+  document.addEventListener("keydown", function (event) {
+    if (event.key !== "/" || event.target.matches("input, textarea, select, [contenteditable]")) return;
+    const field = document.querySelector("[data-slash]");
+    if (field) { event.preventDefault(); field.focus(); }
+  });
+
+  document.addEventListener("DOMContentLoaded", function () { times(document); });
+  document.addEventListener("htmx:afterSwap", function (event) { times(event.target); });
+  setInterval(function () { times(document); }, 30000);
+})();
