@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from core.api.routers import Router
-from identity.access.views import RoleAssignmentViewSet, RoleViewSet
+from identity.access.views import PermissionsView, RoleAssignmentViewSet, RoleViewSet
 from identity.directory.views import DomainViewSet, ProjectViewSet, UserViewSet
 from identity.login.views import PasswordView, TokenViewSet
 
@@ -20,4 +20,5 @@ urlpatterns = [
     path("identity/", include(router.urls)),
     path("auth/", include(auth_router.urls)),
     path("auth/password/", PasswordView.as_view(), name="password"),
+    path("auth/permissions/", PermissionsView.as_view(), name="permissions"),
 ]

@@ -32,6 +32,38 @@ class RoleAssignmentSerializer(ResourceSerializer):
         details = ("user", "role", "domain", "project")
 
 
+class OwnScopeSerializer(serializers.Serializer[object]):
+    """A scope in which one has a role; `key` is what the switcher and log-ins take."""
+
+    key = serializers.CharField()
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    domain_id = serializers.UUIDField(allow_null=True)
+    project_id = serializers.UUIDField(allow_null=True)
+    roles = serializers.ListField(child=serializers.CharField())
+
+
+class DecisionSerializer(serializers.Serializer[object]):
+    """How far one right reaches in the current scope, by which policy, and why not if it does not."""
+
+    right = serializers.CharField()
+    allowed = serializers.BooleanField()
+    reach = serializers.CharField()
+    policy = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class PermissionsSerializer(serializers.Serializer[object]):
+    """What the caller may do."""
+
+    user_id = serializers.UUIDField()
+    name = serializers.CharField()
+    scope = serializers.DictField()
+    roles = serializers.ListField(child=serializers.CharField())
+    scopes = OwnScopeSerializer(many=True)
+    decisions = DecisionSerializer(many=True)
+
+
 class RoleAssignmentCreateSerializer(StrictSerializer):
     user = RefField("identity.User", right="identity.users.get")
     role = RefField(Role, right="identity.roles.get")

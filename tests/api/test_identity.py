@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from rest_framework.test import APIClient
 
 from core.ids import new_id
 from identity.access.models import Role, RoleAssignment
@@ -343,3 +344,17 @@ def test_several_tasks_and_roles_of_one_person(
     give(project_reader, roles["project_admin"], project=other_project)
     found = api(project_reader).get("/api/identity/projects/").json()
     assert found["count"] == 1
+
+
+def test_rule_108_the_engine_explains_itself(
+    api: MakeApi, project_reader: User, project: Project, anonymous: APIClient
+) -> None:
+    url, client = "/api/auth/permissions/", api(project_reader)
+    body = client.get(f"{url}?right=compute.loadbalancers.list&right=compute.loadbalancers.create").json()
+    assert body["roles"] == ["project_reader"] and body["scope"]["project_id"] == str(project.pk)
+    assert [s["key"] for s in body["scopes"]] == [f"project:{project.pk}"]
+    may, may_not = body["decisions"]
+    assert (may["allowed"], may["reach"], may["policy"], may["reason"]) == (True, "project", "project_reader", "")
+    assert not may_not["allowed"] and "project_admin" in may_not["reason"]
+    problem(client.get(f"{url}?right=everything"), 400, "InputParameterError", field="right")
+    problem(anonymous.get(url), 401, "UnauthorizedError")
