@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -40,6 +41,7 @@ COLUMN_OF = {
     "timeout_member_data": "backend_idle_timeout",
 }
 OUTSIDE = "changed outside"
+SAME_MOMENT = timedelta(seconds=5)
 
 
 @dataclass
@@ -330,7 +332,9 @@ class TreeWriter:
         lb.address = str(state.fields.get("address") or lb.address)
         lb.port_id = str(state.fields.get("port_id") or lb.port_id)
         lb.provider = str(state.fields.get("provider") or lb.provider)
-        lb.cloud_updated_at = state.updated_at
+        # Clouds tell whole seconds: a tree read about when it changed may have changed again since, and is read again.
+        fresh = (self.now - SAME_MOMENT).strftime("%Y-%m-%dT%H:%M:%S")
+        lb.cloud_updated_at = state.updated_at if state.updated_at < fresh else ""
         lb.missing_since = None
         lb.provisioning_status = state.provisioning
         lb.operating_status = state.operating

@@ -248,7 +248,7 @@ class BalancerSync:
 
     def read(self) -> None:
         """Stream the flat list, then read what moved, then remove what a complete listing lacks."""
-        began = timezone.now()
+        began = self.sync.context.now()
         balancers: BalancerPort = self.port.balancer
         seen: set[str] = set()
         for chunk in chunks(balancers.balancers()):
@@ -336,6 +336,7 @@ class BalancerSync:
             row = LoadBalancer.objects.select_for_update().filter(
                 manager=self.sync.manager, region=self.region, external_id=item.external_id, deleted_at=None
             ).first()  # fmt: skip
+            known = row is not None
             if row is None:
                 row = self._import(tree)
                 if row is None:
@@ -344,14 +345,13 @@ class BalancerSync:
                 self.part.skipped += 1
                 self.part.notes.append(f"{row.name}: a change is in flight")
                 return
-            else:
-                self.part.changed += 1
             row = LoadBalancer.objects.select_related("manager__account", "region", "project__domain", "network").get(pk=row.pk)
             count = mirror.TreeWriter(row, actor=self.sync.actor).record(tree)
             self.part.notes += count.notes
-            # A tree read in the very second in which it changed must be read again next time.
-            if not tree.balancer.updated_at or tree.balancer.updated_at >= began.strftime("%Y-%m-%dT%H:%M:%S"):
-                LoadBalancer.objects.filter(pk=row.pk).update(cloud_updated_at="")
+            if known and (count.added or count.changed or count.gone):
+                self.part.changed += 1
+            elif known:
+                self.part.unchanged += 1
             state.refresh(row)
 
     def _import(self, tree: TreeState) -> LoadBalancer | None:
@@ -413,7 +413,7 @@ class BalancerSync:
 def in_flight(lb_id: Any, began: datetime) -> bool:
     """True when the tree has open work, or had some after the listing began: what was listed may be older than our change."""
     tasks = Task.objects.filter(line=line_of(lb_id))
-    return tasks.filter(Q(state__in=OPEN) | Q(ended_at__gte=began - timedelta(seconds=1))).exists()
+    return tasks.filter(Q(state__in=OPEN) | Q(ended_at__gte=began)).exists()
 
 
 def sync_account(context: Context) -> None:

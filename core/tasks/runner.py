@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -104,6 +104,11 @@ class Context:
         """As `guard`, but only once half of the lease is used up: for reads, which harm nobody."""
         if time.monotonic() >= self.safe_until:
             self.guard()
+
+    def now(self) -> datetime:
+        """The database's time, which is what times of tasks are told in."""
+        moment: datetime = Task.objects.filter(pk=self.task.pk).annotate(now=Now()).values_list("now", flat=True).get()
+        return moment
 
     def check_cancel(self) -> None:
         """Between two steps: raises `Cancelled` when a person asked for it."""
