@@ -20,7 +20,7 @@ from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Un
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.eips.models import Eip
-from compute.loadbalancers import desired, mirror, state
+from compute.loadbalancers import desired, mirror, services, state
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import KIND_WORDS, Sight, Wanted, WantedTree, fields_of, plan, recognise
@@ -563,5 +563,10 @@ def ended(task: Task) -> None:
 
 def register_jobs() -> None:
     """Called once when the app starts."""
-    register(Job("loadbalancer.reconcile", "Change load balancer", reconcile, queue="fast", limit=timedelta(hours=1), ended=ended))
-    register(Job("loadbalancer.read", "Read load balancer", read, queue="fast", limit=timedelta(minutes=10), ended=ended))
+    register(
+        Job(
+            "loadbalancer.reconcile", "Change load balancer", reconcile,
+            limit=timedelta(hours=1), ended=ended, revert=services.revert,
+        )
+    )  # fmt: skip
+    register(Job("loadbalancer.read", "Read load balancer", read, limit=timedelta(minutes=10), ended=ended))

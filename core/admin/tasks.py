@@ -17,16 +17,17 @@ from core.admin.changepage import ActionPage
 from core.admin.filters import Group, word_filter
 from core.admin.home import STUCK_AFTER
 from core.admin.markup import NOTHING, anchor, badge, code, duration, moment
-from core.admin.parts import Button, Drawn, Fact, Facts, Notice, Offer, Raw, Tab, Table, problem_notice
+from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Raw, Tab, Table, problem_notice, verb_named
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tabs import task_table, value_changes
 from core.admin.tones import Badge, Tone
 from core.admin.words import STEP_BADGES, task_badge, task_title, verb_word
 from core.api.records import TASK_ACTIONS
+from core.tasks import registry
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, STATES, Task, TaskEvent, TaskStep
 
-CANCEL, RETRY = TASK_ACTIONS
+CANCEL, RETRY, REVERT = (verb_named(TASK_ACTIONS, name) for name in ("cancel", "retry", "revert"))
 PERIODS = (("day", "the last day"), ("week", "the last week"))
 
 
@@ -36,6 +37,20 @@ class CancelPage(ActionPage):
 
 class RetryPage(ActionPage):
     action = RETRY
+
+
+class RevertPage(ActionPage):
+    action = REVERT
+
+
+def unsuccessful(task: Task) -> bool:
+    """True for a task that ended and did not do what it was to do."""
+    return task.state in (FAILED, CANCELLED, LOST)
+
+
+def has_leftovers(task: Task) -> bool:
+    """True for an unsuccessful task that changes something, so that there may be something to take back."""
+    return unsuccessful(task) and bool(task.change_set) and registry.get(task.kind).revert is not None
 
 
 class PeriodFilter(admin.SimpleListFilter):
@@ -70,10 +85,12 @@ class TaskAdmin(ResourceAdmin):
     pages = (
         ("<uuid:object_id>/cancel/", CancelPage, "cancel"),
         ("<uuid:object_id>/retry/", RetryPage, "retry"),
+        ("<uuid:object_id>/revert/", RevertPage, "revert"),
     )
     offers = (
         Offer("Stop", "cancel", CANCEL, icon="stop_circle", danger=True, post=True, shown=lambda task: task.is_open),
-        Offer("Run again", "retry", RETRY, icon="replay", primary=True, post=True, shown=lambda task: not task.is_open and task.state != DONE),
+        Offer("Run again", "retry", RETRY, icon="replay", primary=True, post=True, shown=unsuccessful),
+        Offer("Take back what was not sent", "revert", REVERT, icon="undo", post=True, shown=has_leftovers),
     )
     empty_title = "No task has run here yet"
     empty_text = "Every change and every sync shows here while it works and afterwards. Sync an account to see the first one."
@@ -116,7 +133,7 @@ class TaskAdmin(ResourceAdmin):
 
     def subtitle(self, obj: Task, actor: Actor) -> Sequence[Any]:
         url = site.url_of(obj.resource_kind, obj.resource_id)
-        return (anchor(url, f"{obj.resource_kind} {obj.resource_name}"), f"started by {obj.actor_name}", moment(obj.created_at))
+        return (anchor(url, f"{site.kind_word(obj.resource_kind)} {obj.resource_name}"), f"started by {obj.actor_name}", moment(obj.created_at))
 
     def notices(self, request: HttpRequest, obj: Task) -> list[Notice]:
         if obj.state == CANCELLED:
@@ -126,11 +143,6 @@ class TaskAdmin(ResourceAdmin):
         notice = problem_notice(obj.problem)
         settled = settled_words(obj)
         return [notice, Notice(Tone.OK, settled)] if settled else [notice]
-
-    def buttons(self, request: HttpRequest, obj: Task) -> list[Button]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
-        ways = [way(obj, actor) for way in site.ways_out] if not obj.is_open and obj.state != DONE else []
-        return [*super().buttons(request, obj), *(w for w in ways if w is not None)]
 
     def tabs(self, request: HttpRequest, obj: Task) -> list[Tab]:
         return [
@@ -169,7 +181,7 @@ class TaskAdmin(ResourceAdmin):
     def change_set(self, request: HttpRequest, obj: Task) -> Sequence[Any]:
         rows = [
             [
-                anchor(site.url_of(entry["kind"], entry["id"]), entry["kind"]),
+                anchor(site.url_of(entry["kind"], entry["id"]), site.kind_word(entry["kind"])),
                 verb_word(entry["verb"]),
                 value_changes(
                     {k: v[0] for k, v in entry["fields"].items() if v[0] is not None},

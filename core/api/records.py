@@ -12,6 +12,8 @@ from core.api.filters import ChoiceFilter, IdFilter, MomentFilter, ResourceFilte
 from core.api.serializers import ResourceSerializer
 from core.audit.models import AuditEvent
 from core.engine.writing import Change, writing
+from core.errors import UnsupportedOperationError
+from core.tasks import registry
 from core.tasks import services as tasks
 from core.tasks.models import CANCELLED, FAILED, LOST, STATES, Task, TaskEvent, TaskStep
 
@@ -34,6 +36,17 @@ def task_retry(task: Task, *, actor: Actor) -> Change:
         return done(task, tasks.retry(task, actor=actor))
 
 
+def task_revert(task: Task, *, actor: Actor) -> Change:
+    """Take back what an unsuccessful task did not get done; a task of its own carries what is left to do at the cloud.
+
+    Raises `UnsupportedOperationError` for work that has nothing to take back.
+    """
+    revert = registry.get(task.kind).revert
+    if revert is None:
+        raise UnsupportedOperationError("There is nothing to take back: this work only reads.")
+    return revert(task, actor=actor)
+
+
 def _can_cancel(task: Task, actor: Actor) -> str:
     if not task.is_open:
         return f"It has already ended ({task.state})."
@@ -54,6 +67,10 @@ TASK_ACTIONS = (
     Action(
         "retry", "Run again", right=f"{TASKS}.retry", run=task_retry, guard=_can_retry, bulk=True,
         description="Looks at the cloud first; sends nothing twice.",
+    ),
+    Action(
+        "revert", "Take back", right=f"{TASKS}.revert", run=task_revert, guard=_can_retry, danger=True,
+        description="What it made is deleted, what was not sent gets the value that the cloud has.",
     ),
 )  # fmt: skip
 
