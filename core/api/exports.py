@@ -120,6 +120,8 @@ def respond(request: HttpRequest, rows: Rows, columns: list[str], *, form: str, 
     pieces = write(rows, columns)
     stream: Any = _in_thread(pieces) if isinstance(request, ASGIRequest) else pieces
     response = StreamingHttpResponse(stream, content_type=content_type)
+    # Django's gzip middleware makes every piece of an asynchronous stream a gzip file of its own; clients read the first.
+    response.headers["Content-Encoding"] = "identity"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return response
 

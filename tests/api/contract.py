@@ -260,6 +260,7 @@ class ReadContract:
             response = client.get(f"{self.url}export/?as={form}")
             assert response.status_code == 200
             assert response.headers["Content-Disposition"].endswith(f'.{form}"')
+            assert response.headers["Content-Encoding"] == "identity"
             content = response.getvalue()
             if form == "csv":
                 lines = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
