@@ -11,8 +11,8 @@ from compute.accounts.admin import account_states, last_sync_words
 from compute.accounts.choices import AccountStatus
 from compute.accounts.models import CloudAccount
 from compute.eips.models import Eip
-from compute.loadbalancers.console.words import state_words, tone_of
 from compute.loadbalancers.console.groups import ATTENTION
+from compute.loadbalancers.console.words import tone_of, trouble_words
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network, Vpc
 from core.access import Actor, visible_to
@@ -87,9 +87,8 @@ def balancer_notices(troubled: list[LoadBalancer]) -> list[Notice]:
     """Balancers in error, one sentence each."""
     found = []
     for lb in troubled[:MOST]:
-        reason = (lb.failure or {}).get("detail", "")
         where = f"{lb.manager.account.name} / {lb.region.name}"
-        text = f"Load balancer {lb.name} ({where}) is {state_words(lb)}. {reason}".strip()
+        text = f"Load balancer {lb.name} ({where}) {trouble_words(lb)}"
         found.append(Notice(tone_of(lb), text, url=site.url_of("loadbalancer", lb.pk), link="See what is wrong"))
     if len(troubled) > MOST:
         url = site.list_url("loadbalancer", "?show=attention")

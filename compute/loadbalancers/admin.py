@@ -14,7 +14,7 @@ from compute.console import ManagedAdmin, related
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import ListenerType, Scheduler
 from compute.loadbalancers.console import pages as change
-from compute.loadbalancers.console import tables, ways_out
+from compute.loadbalancers.console import tables
 from compute.loadbalancers.console.groups import BACKEND_GROUPS, GROUP_GROUPS, MIRRORED_GROUPS
 from compute.loadbalancers.console.picture import layout
 from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
@@ -30,8 +30,6 @@ from core.admin.tabs import Mirror
 from core.admin.tones import Badge, Tone
 from core.admin.words import task_title
 from core.tasks.models import OPEN, Task
-
-assert ways_out  # importing it adds the way out of a failed task
 
 
 class TreeAdmin(ManagedAdmin):

@@ -54,7 +54,7 @@ class AuditEventAdmin(ResourceAdmin):
 
     @admin.display(description="Object")
     def object_link(self, obj: AuditEvent) -> SafeString:
-        return anchor(site.url_of(obj.kind, obj.object_id), f"{obj.kind} {obj.object_name}")
+        return anchor(site.url_of(obj.kind, obj.object_id), f"{site.kind_word(obj.kind)} {obj.object_name}")
 
     @admin.display(description="Before and after")
     def what_changed(self, obj: AuditEvent) -> Any:

@@ -19,7 +19,6 @@ from django.views import View
 from core.access import Actor
 from core.actions import Action
 from core.admin.forms import ConsoleForm
-from core.admin.markup import plural
 from core.engine.plan import Plan
 from core.engine.writing import Change
 from core.errors import Problem
@@ -69,7 +68,7 @@ class ConsolePage(View):
         return self.admin.admin_site.url_of(kind, change.resource.pk) or self.admin.page_url("changelist")
 
     def done_words(self, change: Change) -> str:
-        return f"{str(change.resource)} is changed. Nothing had to be sent to the cloud."
+        return f"{change.resource} is changed. Nothing had to be sent to the cloud."
 
 
 class ChangePage(ConsolePage):
@@ -221,7 +220,9 @@ def plan_summary(plan: Plan) -> str:
     """What a plan comes to, in one sentence."""
     if not plan.steps:
         return "Nothing has to be sent to the cloud."
+    if len(plan.steps) == 1:
+        return "It is one step."
     counts = {verb: sum(1 for s in plan.steps if s.verb == verb) for verb in dict.fromkeys(s.verb for s in plan.steps)}
     words = {"create": "to make", "update": "to change", "delete": "to delete", "bind": "to bind", "release": "to release"}
     parts = ", ".join(f"{number} {words.get(verb, verb)}" for verb, number in counts.items())
-    return f"{plural(len(plan.steps), 'step')}: {parts}."
+    return f"{len(plan.steps)} steps: {parts}."

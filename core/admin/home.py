@@ -73,7 +73,7 @@ def home(request: HttpRequest) -> HttpResponse:
         {
             "who": event.actor_name,
             "verb": verb_word(event.verb),
-            "kind": event.kind,
+            "kind": site.kind_word(event.kind),
             "name": event.object_name,
             "url": site.url_of(event.kind, event.object_id),
             "when": moment(event.at),
@@ -89,6 +89,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "parts": [part for c in contributions for part in c.parts],
         "start": next((c.empty for c in contributions if c.empty is not None), None),
         "chart": activity(tasks),
+        "going_on": going_on(tasks),
         "tasks_url": site.list_url("task"),
         "last_changes": last,
         "audit_url": site.list_url("auditevent"),
@@ -124,6 +125,14 @@ def _task_notice(task: Task) -> Notice:
     )
 
 
+def going_on(tasks: Any) -> list[dict[str, Any]]:
+    """Work that is open now."""
+    return [
+        {"title": task_title(task), "url": site.url_of("task", task.pk), "badge": task_badge(task), "progress": task.progress}
+        for task in tasks.filter(parent=None, state__in=OPEN)[:MOST]
+    ]
+
+
 def activity(tasks: Any) -> BarChart:
     """Tasks of the last day, hour by hour."""
     now = timezone.now()
@@ -141,5 +150,5 @@ def activity(tasks: Any) -> BarChart:
         hour = start + timedelta(hours=number)
         row = by_hour.get(hour, {"n": 0, "bad": 0, "live": 0})
         bars.append(Bar(f"{hour:%H}:00", (row["n"] - row["bad"] - row["live"], row["live"], row["bad"])))
-    return bar_chart(bars, SERIES)
+    return bar_chart(bars, SERIES, width=480, height=170)
 

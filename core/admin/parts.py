@@ -114,6 +114,11 @@ class Offer:
     shown: Callable[[Model], bool] = field(default=lambda obj: True)
 
 
+def verb_named(actions: Sequence[Action], name: str) -> Action:
+    """One of a family's declared verbs."""
+    return next(action for action in actions if action.name == name)
+
+
 def problem_notice(problem: Mapping[str, Any], *, start: str = "", url: str = "", link: str = "") -> Notice:
     """A stored problem (`Problem.as_dict`) as a notice."""
     detail = str(problem.get("detail", ""))

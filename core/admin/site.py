@@ -1,6 +1,6 @@
 """The console's frame: one admin site with log-in, sidebar, scope switch, search and pages for what goes wrong.
 
-Families add to it (`register`, `add_page`, `add_home_part`, `add_way_out`); it knows none of them. Nothing here writes rows.
+Families add to it (`register`, `add_page`, `home_parts`); it knows none of them. Nothing here writes rows.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from unfold.sites import UnfoldAdminSite
 from core.access import Actor
 from core.actions import reaches
 from core.admin.forms import LogInForm
-from core.admin.parts import Button
 from core.errors import ForbiddenError, NotFoundError, Problem
-from core.tasks.models import Task
 
 View = Callable[..., HttpResponseBase]
 FOUND_PER_KIND = 6
@@ -32,17 +30,16 @@ class ConsoleSite(UnfoldAdminSite):
 
     login_form = LogInForm
     login_template = "console/login.html"
-    password_change_template = "console/password_change.html"
-    password_change_done_template = "console/password_change_done.html"
+    password_change_template = "console/password_change.html"  # noqa: S105
+    password_change_done_template = "console/password_change_done.html"  # noqa: S105
     enable_nav_sidebar = True
 
     def __init__(self, name: str = "console") -> None:
         super().__init__(name)
-        # What families add: pages, parts of the home page, ways out of a failed task, the scope switch.
+        # What families add: pages, parts of the home page, the scope switch.
         self.pages: list[tuple[str, View, str]] = []
         self.home: View | None = None
         self.home_parts: list[Any] = []
-        self.ways_out: list[Callable[[Task, Actor], Button | None]] = []
         self.scope_switch: Callable[[HttpRequest], Mapping[str, Any]] | None = None
         self.account_links: list[tuple[str, str]] = []
 
@@ -51,10 +48,6 @@ class ConsoleSite(UnfoldAdminSite):
     def add_page(self, route: str, view: View, name: str) -> None:
         """Serve a page of its own at `/console/<route>` for people who are logged in, as `console:<name>`."""
         self.pages.append((route, view, name))
-
-    def add_way_out(self, way: Callable[[Task, Actor], Button | None]) -> None:
-        """Offer something on the page of a task that did not succeed; `way` returns None where it does not apply."""
-        self.ways_out.append(way)
 
     # -- addresses
 
@@ -69,6 +62,11 @@ class ConsoleSite(UnfoldAdminSite):
         """The address of an object's page, "" when its kind has none."""
         admin = self.admin_for(kind)
         return self._reverse(admin.opts, "change", pk) if admin is not None else ""
+
+    def kind_word(self, kind: str) -> str:
+        """A kind of row as people call it."""
+        admin = self.admin_for(kind)
+        return str(admin.opts.verbose_name) if admin is not None else {"poolbinding": "pool", "memberbinding": "member"}.get(kind, kind)
 
     def list_url(self, kind: str, query: str = "") -> str:
         """The address of a kind's list, "" when it has none."""

@@ -99,4 +99,7 @@ def draw_field(context: Context, bound: Any) -> dict[str, Any]:
     if bound.errors:
         attrs["aria-invalid"] = "true"
     kind = bound.field.widget.__class__.__name__
-    return {"bound": bound, "widget": bound.as_widget(attrs=attrs), "kind": kind, "group": kind in ("Radios", "Checks")}
+    # A field that is needed only with certain choices is not called optional.
+    optional = not bound.field.required and not getattr(bound.field, "expected", False)
+    widget = bound.as_widget(attrs=attrs)
+    return {"bound": bound, "widget": widget, "kind": kind, "group": kind == "Radios", "optional": optional}

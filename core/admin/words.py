@@ -24,8 +24,8 @@ STEP_BADGES = {
 }
 VERBS = {
     "create": "created", "update": "changed", "delete": "deletion asked for", "restore": "deletion taken back",
-    "cancel": "cancelled", "retry": "run again", "import": "found at the cloud", "adopt": "taken over from the cloud",
-    "gone": "gone at the cloud",
+    "cancel": "cancelled", "retry": "run again", "import": "found", "adopt": "taken over",
+    "gone": "gone at the cloud", "changed outside": "changed outside:",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from core.access import Actor, visible_to
 from core.actions import Verb
 from core.admin.filters import Group, related_filter
 from core.admin.markup import NOTHING, anchor, moment, plural
-from core.admin.parts import Fact, Facts, Offer, Tab, Table
+from core.admin.parts import Fact, Facts, Offer, Tab, Table, verb_named
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tones import Badge, Tone
@@ -23,8 +23,10 @@ from identity.directory.console import pages as change
 from identity.directory.models import Domain, Project, User
 
 ENABLED_GROUPS = (Group("on", "Enabled", Q(enabled=True)), Group("off", "Disabled", Q(enabled=False)))
-PROJECT_ENABLE, PROJECT_DISABLE = actions.PROJECT_ACTIONS
-USER_ENABLE, USER_DISABLE, SET_PASSWORD = actions.USER_ACTIONS
+PROJECT_ENABLE, PROJECT_DISABLE = (verb_named(actions.PROJECT_ACTIONS, name) for name in ("enable", "disable"))
+USER_ENABLE, USER_DISABLE, SET_PASSWORD = (
+    verb_named(actions.USER_ACTIONS, name) for name in ("enable", "disable", "set-password")
+)
 SHOWN = 100
 
 

@@ -72,6 +72,8 @@ class AccountForm(ConsoleForm):
         provider.initial = names[0] if names else ""
         domain: Any = self.fields["domain"]
         domain.queryset = visible_to(Domain.objects.all(), actor, "identity.domains.list")
+        for name in ("username", "application_credential_id", "secret", "project_name"):
+            self.fields[name].expected = account is None
         if account is not None:
             for fixed in ("provider", "domain"):
                 del self.fields[fixed]

@@ -15,14 +15,15 @@ from compute.accounts.console.forms import LOGIN, AccountForm, ForgetForm
 from compute.clouds import registry
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network
+from core.actions import missing_right
 from core.admin.changepage import STAGE, ActionPage, ChangePage
 from core.admin.forms import ConsoleForm
 from core.admin.markup import plural
-from core.actions import missing_right
+from core.admin.parts import verb_named
 from core.engine.writing import Change
 from core.errors import Problem
 
-SYNC, ENABLE, DISABLE = ACCOUNT_ACTIONS
+SYNC, ENABLE, DISABLE = (verb_named(ACCOUNT_ACTIONS, name) for name in ("sync", "enable", "disable"))
 TEST = "test"
 
 

@@ -94,14 +94,16 @@ class WizardForm(ConsoleForm):
     """A balancer with a listener, its pool and members, in one go."""
 
     sections = (
-        ("Load balancer", ("project", "name", "network", "eip")),
+        ("Load balancer", ("name", "network", "eip", "project")),
         ("Listener", ("listener_type", "listener_port")),
         ("Backends", ("backends",)),
     )
     more = ("address", "scheduler", "description", "disable_delete")
     field_of = {**BACKEND_FIELDS, "address": "address", "manager": "network", "address_type": "eip"}
 
-    project = ProjectField(Project.objects.none(), label="Project", widget=Select(), empty_label=None)
+    project = ProjectField(
+        Project.objects.none(), label="Project", required=False, widget=Select(), empty_label="The one that owns the network"
+    )
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     network = NetworkField(Network.objects.none(), label="Network", widget=Select(), empty_label=None)
     eip = EipField(
@@ -122,12 +124,18 @@ class WizardForm(ConsoleForm):
         fields["eip"].queryset = free_eips(actor)
         projects = visible_to(Project.objects.select_related("domain").filter(enabled=True), actor, "identity.projects.list")
         fields["project"].queryset = projects
+        fields["project"].expected = True
         if actor.reach is Reach.PROJECT:
             fields["project"].initial = actor.project_id
             fields["project"].widget = forms.HiddenInput()
 
     def clean(self) -> dict[str, Any]:
         values = dict(self.cleaned_data)
+        network = values.get("network")
+        if network is not None and not values.get("project"):
+            values["project"] = network.project
+            if network.project is None:
+                self.add_error("project", "This network is shared, so say which project the load balancer belongs to.")
         if "backends" in values:
             try:
                 values["backends"] = parse_backends(values["backends"], default_port=values.get("listener_port"))

@@ -14,13 +14,16 @@ from compute.loadbalancers.previews import preview
 from core.actions import Action, Verb
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.markup import plural
+from core.admin.parts import verb_named
 from core.engine.plan import Plan
 from core.engine.writing import Change
 from core.models import live
 
 BALANCERS, LISTENERS = "compute.loadbalancers", "compute.loadbalancerlisteners"
 GROUPS, BACKENDS = "compute.loadbalancerbackendgroups", "compute.loadbalancerbackends"
-STATUS, READ, ASSOCIATE, DISSOCIATE = LOADBALANCER_ACTIONS
+READ, ASSOCIATE, DISSOCIATE = (
+    verb_named(LOADBALANCER_ACTIONS, name) for name in ("syncstatus", "associate-eip", "dissociate-eip")
+)
 
 ADD_LISTENER = Verb(f"{LISTENERS}.create", guards.changeable)
 ADD_GROUP = Verb(f"{GROUPS}.create", guards.changeable)

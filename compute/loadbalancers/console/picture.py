@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from core.admin.tones import Tone
 
 WIDTH, HEIGHT = 178, 62
-ACROSS, BELOW, BETWEEN = 52, 10, 14  # space between columns, between boxes, more between the boxes of two parents
+BELOW, BETWEEN = 10, 14  # space between boxes, more between the boxes of two parents
+WIDE, TIGHT = 52, 30  # space between columns; tight when there are more than five of them
 TOP, SIDE = 30, 2
 TITLE_LETTERS, LINE_LETTERS = 22, 27
 
@@ -84,22 +85,23 @@ def short(text: str, letters: int) -> str:
 def layout(graph: Graph) -> Picture:
     """Place every box and draw every connection."""
     columns = [(head, nodes) for head, nodes in graph.columns if nodes]
+    across = WIDE if len(columns) <= 5 else TIGHT
     heights = _heights([nodes for _, nodes in columns], graph.links)
     places: dict[str, tuple[int, int]] = {}
     boxes, heads = [], []
     for number, (head, nodes) in enumerate(columns):
-        x = SIDE + number * (WIDTH + ACROSS)
+        x = SIDE + number * (WIDTH + across)
         heads.append((x, head))
         for node in nodes:
             places[node.key] = (x, heights[node.key])
             boxes.append(Box(node, x, heights[node.key], short(node.title, TITLE_LETTERS), short(node.line, LINE_LETTERS)))
     tones = {node.key: node.tone for _, nodes in columns for node in nodes}
     curves = [
-        Curve(_curve(places[source], places[target]), str(tones[target]) if tones[target] in (Tone.BAD, Tone.WARN) else "")
+        Curve(_curve(places[source], places[target], across), str(tones[target]) if tones[target] in (Tone.BAD, Tone.WARN) else "")
         for source, target in graph.links
         if source in places and target in places
     ]
-    width = SIDE * 2 + len(columns) * WIDTH + max(0, len(columns) - 1) * ACROSS
+    width = SIDE * 2 + len(columns) * WIDTH + max(0, len(columns) - 1) * across
     bottom = max((y + HEIGHT for _, y in places.values()), default=TOP)
     return Picture(width, bottom + SIDE, tuple(heads), tuple(boxes), tuple(curves), _legend(tones.values()))
 
@@ -125,10 +127,10 @@ def _heights(columns: Sequence[Sequence[Node]], links: Sequence[tuple[str, str]]
     return found
 
 
-def _curve(source: tuple[int, int], target: tuple[int, int]) -> str:
+def _curve(source: tuple[int, int], target: tuple[int, int], across: int) -> str:
     x1, y1 = source[0] + WIDTH, source[1] + HEIGHT // 2
     x2, y2 = target[0], target[1] + HEIGHT // 2
-    middle = (x1 + x2) // 2 if x2 - x1 <= ACROSS else x2 - ACROSS // 2
+    middle = (x1 + x2) // 2 if x2 - x1 <= across else x2 - across // 2
     return f"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}"
 
 

@@ -16,7 +16,7 @@ from core.admin.parts import Button, Table
 from core.admin.site import site
 from core.admin.tones import Badge, Tone, worst
 
-BACKEND_COLUMNS = ("Backend", "State", "Weight", "At the cloud since", "Why", "")
+BACKEND_COLUMNS = ("Backend", "State", "Weight", "Since", "Why", "")
 
 
 def use_words(pool: PoolBinding) -> str:

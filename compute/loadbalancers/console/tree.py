@@ -173,8 +173,8 @@ class _Drawing:
         if tone is Tone.OK and backend.weight == 0:
             tone = Tone.OFF
         return Node(
-            f"member-{member.pk}", "member", join_host_port(backend.address, backend.port), weight, state_words(member), tone,
-            why, self.url_of("backend", backend.pk),
+            f"member-{member.pk}", "member", join_host_port(backend.address, backend.port), why or weight,
+            state_words(member), tone, weight if why else "", self.url_of("backend", backend.pk),
         )  # fmt: skip
 
     def _collapsed(self, pool: PoolBinding, nodes: Sequence[Node]) -> list[Node]:
@@ -194,11 +194,22 @@ def _policy_node(key: str, policy: Mapping[str, Any]) -> Node:
     """A rule that was made at the cloud; Skydeck shows it and never touches it."""
     rules = [r for r in policy.get("rules", []) if isinstance(r, Mapping) and r.get("type")]
     words = " and ".join(rule_words(rule) for rule in rules) or "always"
-    action = str(policy.get("fields", {}).get("action") or "").lower().replace("_", " ")
+    action = action_words(policy.get("fields", {}))
     name = str(policy.get("name") or "rule")
     state = " · ".join(word for word in ("made elsewhere", str(policy.get("operating") or "")) if word)
     tone = Tone.BAD if "ERROR" in (policy.get("provisioning"), policy.get("operating")) else Tone.PLAIN
     return Node(key, "rule", words if rules else name, action or name, state, tone, f"if {words}")
+
+
+def action_words(fields: Mapping[str, Any]) -> str:
+    """What a rule does with a request, as people read it."""
+    target = str(fields.get("redirect_url") or fields.get("redirect_prefix") or "").removesuffix("/")
+    return {
+        "REJECT": "refuses it",
+        "REDIRECT_TO_POOL": "to another pool",
+        "REDIRECT_TO_URL": f"to {target}",
+        "REDIRECT_PREFIX": f"to {target}/…",
+    }.get(str(fields.get("action") or ""), "")
 
 
 def rule_words(rule: Mapping[str, Any]) -> str:

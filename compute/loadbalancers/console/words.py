@@ -71,6 +71,16 @@ def tone_of(row: Any) -> Tone:
     return worst(row_badges(row)).tone if ours.tone is Tone.OK else ours.tone
 
 
+def trouble_words(row: Any) -> str:
+    """What is wrong with a row, as the end of a sentence that begins with its name."""
+    reason = str((row.failure or {}).get("detail", ""))
+    ours = our_badge(row)
+    if ours.tone is Tone.BAD:
+        return f"is {ours.text}. {reason}".strip() if ours.text.startswith("in ") else f"has a problem: {ours.text}. {reason}".strip()
+    meaning = MEANING.get(row.operating_status, "it is not well")
+    return f"is {row.operating_status}: {meaning}."
+
+
 def state_words(row: Any) -> str:
     """Both words as text: `enabled · ONLINE`."""
     return " · ".join(badge.text for badge in row_badges(row))

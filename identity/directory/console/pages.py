@@ -15,6 +15,7 @@ from core.access import Actor, Reach, visible_to
 from core.actions import missing_right
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.forms import ConsoleForm, PasswordInput, Select, Switch, TextInput
+from core.admin.parts import verb_named
 from core.admin.site import site
 from core.engine.writing import Change, writing
 from core.errors import Problem
@@ -23,8 +24,10 @@ from identity.access.models import Role
 from identity.directory import actions, services
 from identity.directory.models import Domain, Project, User
 
-PROJECT_ENABLE, PROJECT_DISABLE = actions.PROJECT_ACTIONS
-USER_ENABLE, USER_DISABLE, SET_PASSWORD = actions.USER_ACTIONS
+PROJECT_ENABLE, PROJECT_DISABLE = (verb_named(actions.PROJECT_ACTIONS, name) for name in ("enable", "disable"))
+USER_ENABLE, USER_DISABLE, SET_PASSWORD = (
+    verb_named(actions.USER_ACTIONS, name) for name in ("enable", "disable", "set-password")
+)
 
 
 class OwnedForm(ConsoleForm):
