@@ -99,6 +99,8 @@ def end(task: Task, state: str, *, problem: Mapping[str, Any] | None = None, not
             TaskStep.objects.filter(task=task, state=TaskStep.PENDING).update(state=TaskStep.SKIPPED)
         Line.objects.filter(name=task.line, holder=task.pk).update(holder=None)
         task.refresh_from_db()
+        if task.parent_id:
+            Task.objects.filter(pk=task.parent_id, state=WAITING).update(due_at=Now())
         hook = registry.get(task.kind).ended
         if hook is not None:
             hook(task)
@@ -112,9 +114,8 @@ def ring_next(task: Task) -> None:
     nxt = first_of_line(task.line)
     if nxt is not None and nxt.state in (QUEUED, WAITING):
         doorbell.ring(nxt.pk, nxt.queue)
-    if task.parent_id:
-        Task.objects.filter(pk=task.parent_id, state=WAITING).update(due_at=Now())
-        doorbell.ring(task.parent_id, registry.get(Task.objects.get(pk=task.parent_id).kind).queue)
+    if task.parent is not None:
+        doorbell.ring(task.parent.pk, task.parent.queue)
 
 
 def cancel(task: Task, *, actor: Actor) -> Task:

@@ -1,0 +1,430 @@
+"""Tasks and lines: the row is the truth. Lost, doubled and late messages change nothing; the line has one holder; a worker
+that slept finds out before it sends; dead workers' tasks come back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.access import product_actor
+from core.errors import InputParameterError, InvalidStatusError
+from core.tasks import doorbell, periodic, registry, runner, services
+from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, QUEUED, RUNNING, WAITING, Line, Task, TaskStep
+from core.tasks.registry import Job, Later
+from core.tasks.runner import Context, LeaseLost, run_task
+from identity.models import Domain
+
+ACTOR = product_actor("tester")
+LOG: list[tuple[str, str]] = []
+
+
+class Died(BaseException):
+    """The worker was killed."""
+
+
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Job]]:
+    """`job(run)` registers a job called "test.job" for the length of a test."""
+    monkeypatch.setattr(registry, "_jobs", dict(registry._jobs))
+    LOG.clear()
+
+    def make(run: Any, **values: Any) -> Job:
+        registry._jobs.pop("test.job", None)
+        return registry.register(Job("test.job", "Test", run, **values))
+
+    yield make
+
+
+@pytest.fixture
+def thing(db: None) -> Domain:
+    return Domain.objects.create(name="thing")
+
+
+def start(thing: Domain, line: str = "line:a", **values: Any) -> Task:
+    return services.start("test.job", thing, actor=ACTOR, line=line, **values)
+
+
+def note(context: Context) -> None:
+    LOG.append((context.task.line, str(context.task.pk)))
+
+
+# --- claiming -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_message_delivered_three_times_runs_once(job: Any, thing: Domain) -> None:
+    job(note)
+    task = start(thing)
+    assert [run_task(task.pk) for _ in range(3)] == ["done", "", ""]
+    assert len(LOG) == 1
+
+
+def test_only_the_first_of_a_line_is_taken(job: Any, thing: Domain) -> None:
+    job(note)
+    first, second, other = start(thing), start(thing), start(thing, "line:b")
+    assert run_task(second.pk) == ""
+    assert run_task(other.pk) == "done"
+    assert run_task(first.pk) == "done"
+    assert run_task(second.pk) == "done"
+
+
+def test_the_holder_keeps_the_line_while_it_waits(job: Any, thing: Domain) -> None:
+    def run(context: Context) -> Later | None:
+        if context.task.memory.get("seen"):
+            return None
+        context.remember(seen=True)
+        return Later(60, "for the cloud")
+
+    job(run)
+    first, second = start(thing), start(thing)
+    assert run_task(first.pk) == "later"
+    first.refresh_from_db()
+    assert (first.state, first.note) == (WAITING, "for the cloud")
+    assert Line.objects.get(name="line:a").holder == first.pk
+    assert run_task(first.pk) == "", "not due yet"
+    assert run_task(second.pk) == ""
+    Task.objects.filter(pk=first.pk).update(due_at="2000-01-01T00:00:00Z")
+    assert run_task(first.pk) == "done"
+    assert Line.objects.get(name="line:a").holder is None
+    assert run_task(second.pk) == "done"
+
+
+def test_a_line_held_by_another_is_refused_even_if_order_allows_it(job: Any, thing: Domain) -> None:
+    job(note)
+    task = start(thing)
+    stranger = start(thing, "line:b")
+    Line.objects.filter(name="line:a").update(holder=stranger.pk)
+    assert run_task(task.pk) == ""
+    assert not LOG
+
+
+def test_the_fence_rises_with_each_holder(job: Any, thing: Domain) -> None:
+    job(note)
+    for n in range(1, 4):
+        run_task(start(thing).pk)
+        assert Line.objects.get(name="line:a").fence == n
+
+
+def test_a_child_runs_under_its_parents_hold(job: Any, thing: Domain) -> None:
+    def parent(context: Context) -> Later | None:
+        if not context.task.memory.get("started"):
+            start(thing, context.task.line, parent=context.task)
+            start(thing, context.task.line, parent=context.task)
+            context.remember(started=True)
+        return context.wait_for_children()
+
+    job(lambda context: note(context) if context.task.parent_id else parent(context))
+    task = start(thing)
+    assert run_task(task.pk) == "later"
+    children = list(task.children.order_by("id"))
+    assert [run_task(c.pk) for c in children] == ["done", "done"]
+    assert run_task(task.pk) == "done"
+
+
+def test_a_parent_fails_with_all_reasons(job: Any, thing: Domain) -> None:
+    def run(context: Context) -> Later | None:
+        if context.task.parent_id:
+            raise InputParameterError(f"no {context.task.params['n']}.")
+        if not context.task.memory.get("started"):
+            for n in (1, 2):
+                start(thing, context.task.line, parent=context.task, params={"n": n})
+            context.remember(started=True)
+        return context.wait_for_children()
+
+    job(run)
+    task = start(thing)
+    run_task(task.pk)
+    for child in task.children.order_by("id"):
+        run_task(child.pk)
+    run_task(task.pk)
+    task.refresh_from_db()
+    assert task.state == FAILED and "no 1." in task.problem["detail"] and "no 2." in task.problem["detail"]
+
+
+# --- leases ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_slept_finds_out_before_it_sends(job: Any, thing: Domain) -> None:
+    sent = []
+
+    def run(context: Context) -> None:
+        # While this worker sleeps, its lease runs out and another one takes the task.
+        Task.objects.filter(pk=context.task.pk).update(lease_until="2000-01-01T00:00:00Z")
+        periodic.reap()
+        second = runner.claim(context.task.pk)
+        assert second is not None
+        context.guard()
+        sent.append("too late")
+
+    job(run)
+    task = start(thing)
+    assert run_task(task.pk) == "lost-lease"
+    assert not sent
+    task.refresh_from_db()
+    assert task.state == RUNNING, "the other worker's"
+
+
+def test_a_worker_that_slept_cannot_write_or_end_the_task(job: Any, thing: Domain) -> None:
+    job(lambda context: None)
+    task = start(thing)
+    context = runner.claim(task.pk)
+    assert context is not None
+    Task.objects.filter(pk=task.pk).update(lease_token="somebody-else")
+    with pytest.raises(LeaseLost), context.owning():
+        pass
+    for attempt in (lambda: context.remember(x=1), lambda: context.progress(50), context.guard):
+        with pytest.raises(LeaseLost):
+            attempt()
+
+
+def test_a_dead_workers_task_is_queued_again_and_three_losses_are_enough(job: Any, thing: Domain) -> None:
+    def die(context: Context) -> None:
+        context.show_steps([("m", "Send it.")])
+        context.step_started("m")
+        raise Died
+
+    job(die)
+    task = start(thing)
+    for losses in (1, 2):
+        with pytest.raises(Died):
+            run_task(task.pk)
+        assert periodic.reap() == 0, "its lease is still good"
+        Task.objects.filter(pk=task.pk).update(lease_until="2000-01-01T00:00:00Z")
+        assert periodic.reap() == 1
+        task.refresh_from_db()
+        assert (task.state, task.losses) == (QUEUED, losses)
+    with pytest.raises(Died):
+        run_task(task.pk)
+    Task.objects.filter(pk=task.pk).update(lease_until="2000-01-01T00:00:00Z")
+    periodic.reap()
+    task.refresh_from_db()
+    assert task.state == LOST and "Send it." in task.problem["detail"] and task.problem["hint"]
+    assert Line.objects.get(name="line:a").holder is None
+    assert TaskStep.objects.get().state == TaskStep.FAILED
+
+
+def test_progress_forgives_earlier_losses(job: Any, thing: Domain) -> None:
+    job(lambda context: context.progress(30))
+    task = start(thing)
+    Task.objects.filter(pk=task.pk).update(losses=2)
+    run_task(task.pk)
+    task.refresh_from_db()
+    assert (task.losses, task.progress) == (0, 100)
+
+
+# --- endings --------------------------------------------------------------------------------------------------------------
+
+
+def test_problems_bugs_and_deadlines(job: Any, thing: Domain) -> None:
+    def problem(context: Context) -> None:
+        raise InputParameterError("no.", field="x", cause="the cloud's words", cloud_request_id="req-1")
+
+    def bug(context: Context) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    job(problem)
+    task = start(thing)
+    assert run_task(task.pk) == "failed"
+    task.refresh_from_db()
+    assert (task.problem["code"], task.problem["cause"], task.problem["cloud_request_id"]) == ("InputParameterError", "the cloud's words", "req-1")
+    job(bug)
+    task = start(thing)
+    assert run_task(task.pk) == "failed"
+    task.refresh_from_db()
+    assert task.problem["code"] == "InternalError" and "secret detail" not in str(task.problem)
+    job(note, limit=timedelta(0))
+    task = start(thing)
+    assert run_task(task.pk) == "failed"
+    task.refresh_from_db()
+    assert task.problem["code"] == "TimeoutError"
+
+
+def test_the_hook_runs_however_a_task_ends(job: Any, thing: Domain) -> None:
+    seen: list[str] = []
+    job(note, ended=lambda task: seen.append(task.state))
+    run_task(start(thing).pk)
+    services.cancel(start(thing), actor=ACTOR)
+    assert seen == [DONE, CANCELLED]
+
+
+def test_cancel_of_a_running_task_is_seen_between_two_steps(job: Any, thing: Domain) -> None:
+    def run(context: Context) -> None:
+        context.show_steps([("1", "One."), ("2", "Two.")])
+        context.step_started("1")
+        services.cancel(Task.objects.get(pk=context.task.pk), actor=ACTOR)
+        context.step_done("1")
+        context.check_cancel()
+        raise AssertionError("went on")
+
+    job(run)
+    task = start(thing)
+    assert run_task(task.pk) == "cancelled"
+    task.refresh_from_db()
+    assert task.state == CANCELLED and task.note == "1 of 2 steps had been carried out."
+    assert [s.state for s in task.steps.all()] == [TaskStep.DONE, TaskStep.SKIPPED]
+    with pytest.raises(InvalidStatusError):
+        services.cancel(task, actor=ACTOR)
+
+
+def test_retry_makes_a_new_task_once(job: Any, thing: Domain) -> None:
+    job(note)
+    task = start(thing, change_set=[{"id": "x"}])
+    services.cancel(task, actor=ACTOR)
+    task.refresh_from_db()
+    again = services.retry(task, actor=ACTOR)
+    assert again.pk != task.pk and again.change_set == task.change_set
+    with pytest.raises(InvalidStatusError):
+        services.retry(task, actor=ACTOR)
+    assert run_task(again.pk) == "done"
+    again.refresh_from_db()
+    with pytest.raises(InvalidStatusError):
+        services.retry(again, actor=ACTOR)
+
+
+# --- the doorbell ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rings(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    heard: list[Any] = []
+    monkeypatch.setattr(doorbell, "ring", lambda task_id, queue, seconds=0: heard.append(task_id))
+    return heard
+
+
+def test_sweep_rings_only_for_those_whose_turn_it_is(job: Any, thing: Domain, rings: list[Any]) -> None:
+    job(note)
+    first, second, other = start(thing), start(thing), start(thing, "line:b")
+    rings.clear()
+    assert periodic.sweep() == 0, "they were rung for a moment ago"
+    Task.objects.update(rung_at="2000-01-01T00:00:00Z")
+    assert periodic.sweep() == 2
+    assert set(rings) == {first.pk, other.pk} and second.pk not in rings
+    assert periodic.sweep() == 0, "a full queue is not flooded"
+
+
+def test_sweep_rings_for_a_waiting_task_as_soon_as_it_is_due(job: Any, thing: Domain, rings: list[Any]) -> None:
+    job(lambda context: Later(0.0))
+    task = start(thing)
+    run_task(task.pk)
+    rings.clear()
+    Task.objects.filter(pk=task.pk).update(rung_at="2000-01-01T00:00:00Z")
+    assert periodic.sweep() == 1 and rings == [task.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_broker_that_is_down_loses_nothing(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr(doorbell.current_app, "send_task", refuse)
+    job(note)
+    thing = Domain.objects.create(name="thing")
+    with transaction.atomic():
+        task = start(thing)
+    assert Task.objects.get(pk=task.pk).state == QUEUED
+    monkeypatch.undo()
+    registry._jobs["test.job"] = Job("test.job", "Test", note)
+    Task.objects.update(rung_at="2000-01-01T00:00:00Z")
+    assert periodic.sweep() == 1
+    assert run_task(task.pk) == "done"
+    registry._jobs.pop("test.job")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rolled_back_change_leaves_no_task(job: Any, rings: list[Any]) -> None:
+    job(note)
+    thing = Domain.objects.create(name="thing")
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        start(thing)
+        raise ZeroDivisionError
+    assert not Task.objects.exists() and not rings
+
+
+# --- together -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_eight_threads_three_lines_every_message_thrice(job: Any) -> None:
+    """No task runs twice, no two tasks of a line at once, each line in order."""
+    at_work: dict[str, int] = {}
+    clashes: list[str] = []
+    order: dict[str, list[str]] = {}
+    guard = threading.Lock()
+
+    def run(context: Context) -> Later | None:
+        line = context.task.line
+        with guard:
+            at_work[line] = at_work.get(line, 0) + 1
+            if at_work[line] > 1:
+                clashes.append(line)
+            stage = int(context.task.memory.get("stage", 0)) + 1
+            if stage == 1:
+                order.setdefault(line, []).append(str(context.task.pk))
+        context.remember(stage=stage)
+        with guard:
+            at_work[line] -= 1
+        return None if stage == 3 else Later(0.0)
+
+    job(run)
+    thing = Domain.objects.create(name="thing")
+    tasks = [start(thing, f"line:{n % 3}") for n in range(18)]
+    problems: list[Exception] = []
+
+    def work() -> None:
+        try:
+            while Task.objects.filter(state__in=OPEN).exists():
+                for task in tasks:
+                    run_task(task.pk)
+        except Exception as error:
+            problems.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not problems and not clashes
+    assert Task.objects.filter(state=DONE).count() == 18
+    assert set(Task.objects.values_list("runs", flat=True)) == {3}
+    for line, ids in order.items():
+        assert ids == [str(t.pk) for t in tasks if t.line == line]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(script=st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["run", "die", "lose", "double"])), max_size=40))
+def test_line_order_survives_random_crashes(job: Any, thing: Domain, script: list[tuple[int, str]]) -> None:
+    """Whatever dies, wakes late or rings twice: every task is done once, in the order of its line."""
+    deaths: set[str] = set()
+    finished: list[str] = []
+
+    def run(context: Context) -> None:
+        if str(context.task.pk) in deaths:
+            deaths.discard(str(context.task.pk))
+            raise Died
+        finished.append(str(context.task.pk))
+
+    job(run)
+    tasks = [start(thing, f"line:{n % 2}") for n in range(6)]
+    for n, what in [*script, *((n, "run") for _ in range(3) for n in range(6))]:
+        task = tasks[n]
+        if what == "die":
+            deaths.add(str(task.pk))
+        for _ in range(2 if what == "double" else 1):
+            try:
+                run_task(task.pk)
+            except Died:
+                Task.objects.filter(state=RUNNING).update(lease_until="2000-01-01T00:00:00Z", losses=0)
+                periodic.reap()
+        deaths.discard(str(task.pk))
+    for line in ("line:0", "line:1"):
+        mine = [str(t.pk) for t in tasks if t.line == line]
+        assert [pk for pk in finished if pk in mine] == mine
+    Task.objects.all().delete()
