@@ -92,7 +92,7 @@ def test_the_holder_keeps_the_line_while_it_waits(job: Any, thing: Domain) -> No
     Task.objects.filter(pk=first.pk).update(due_at="2000-01-01T00:00:00Z")
     assert run_task(first.pk) == "done"
     assert Line.objects.get(name="line:a").holder is None
-    assert run_task(second.pk) == "done"
+    assert run_task(second.pk) == "later", "its turn has come"
 
 
 def test_a_line_held_by_another_is_refused_even_if_order_allows_it(job: Any, thing: Domain) -> None:
