@@ -127,6 +127,9 @@ def respond(request: HttpRequest, rows: Rows, columns: list[str], *, form: str, 
 
 
 async def _in_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    take = sync_to_async(next)
-    while (piece := await take(pieces, None)) is not None:
+    @sync_to_async
+    def take() -> bytes | None:
+        return next(pieces, None)
+
+    while (piece := await take()) is not None:
         yield piece

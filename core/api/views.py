@@ -208,8 +208,8 @@ class ResourceViewSet(Personal, viewsets.GenericViewSet[Any]):
             page, following = walk(found, self.request)
             results = serializer_class(page, many=True, context=context).data
             return Response({"next": following, "previous": None, "results": results})
-        page = self.paginate_queryset(found)
-        return self.get_paginated_response(serializer_class(page, many=True, context=context).data)
+        rows_of_page = self.paginate_queryset(found)
+        return self.get_paginated_response(serializer_class(rows_of_page, many=True, context=context).data)
 
     @extend_schema(
         summary="The whole list as a file",

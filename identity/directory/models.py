@@ -113,7 +113,7 @@ class UserManager(BaseUserManager.from_queryset(UserQuerySet)):  # type: ignore[
         return user
 
 
-class User(AbstractBaseUser, Base):
+class User(AbstractBaseUser, Base):  # type: ignore[django-manager-missing]  # of knox, which is untyped
     """A person, or a machine that logs in like one. What they may do is said by role assignments, never by flags here."""
 
     owner = Owner(domain="domain_id", user="id")
