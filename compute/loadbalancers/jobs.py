@@ -37,8 +37,7 @@ ROWS: Mapping[str, Any] = {
 }  # fmt: skip
 # How long a worker itself waits for a tree to settle before it gives the task back, and how often it looks (seconds).
 PATIENCE = 12.0
-FIRST_LOOK, LONGEST_LOOK, GROWTH = 0.2, 1.0, 1.6
-NEW_TREE_FIRST_LOOK = 1.0
+GROWTH = 1.6
 # How long a tree may stay PENDING_* before the task gives up on it (A12).
 SETTLE_LIMIT = timedelta(minutes=10)
 MAX_ROUNDS = 6
@@ -82,6 +81,19 @@ class NotSettled(Exception):
 
 class LookAgain(Exception):
     """What the cloud did is not certain, or not what was expected: observe and plan anew."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How soon a worker looks at a busy tree for the first time, and how long it pauses between two looks at most."""
+
+    first: float
+    longest: float
+
+
+CHANGED = Pace(0.2, 1.0)
+# A new tree takes seconds: five looks see it through the first thirteen of them.
+NEW = Pace(1.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -240,9 +252,9 @@ class Reconciler:
         self._wait(tree.balancer.provisioning)
         return False
 
-    def _wait(self, word: str, *, first: float = FIRST_LOOK) -> State | None:
+    def _wait(self, word: str, *, pace: Pace = CHANGED) -> State | None:
         """Look at the root alone until it is no longer pending; None when it is gone. Raises `NotSettled`."""
-        pause, spent = first, 0.0
+        pause, spent = pace.first, 0.0
         while True:
             time.sleep(pause)
             spent += pause
@@ -257,7 +269,7 @@ class Reconciler:
             if spent >= PATIENCE:
                 raise NotSettled(word)
             self.context.guard_lazily()
-            pause = min(LONGEST_LOOK, pause * GROWTH)
+            pause = min(pace.longest, pause * GROWTH)
 
     def _root_id(self) -> str:
         return self.lb.external_id
@@ -480,7 +492,7 @@ class Reconciler:
         head = batch[0]
         if head.kind != "floatingip":
             new_tree = head.kind == "loadbalancer" and head.verb == "create"
-            root = self._wait("PENDING_UPDATE", first=NEW_TREE_FIRST_LOOK if new_tree else FIRST_LOOK)
+            root = self._wait("PENDING_UPDATE", pace=NEW if new_tree else CHANGED)
             if root is not None:
                 if root.provisioning == "ERROR":
                     raise LookAgain
