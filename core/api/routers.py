@@ -7,7 +7,8 @@ from typing import Any
 
 from rest_framework.routers import SimpleRouter
 
-from core.api.views import ResourceViewSet, basename_of
+from core.api.base import basename_of
+from core.api.views import ResourceViewSet
 
 # Everything that has an address; the system checks look at these.
 routed: list[type[ResourceViewSet]] = []

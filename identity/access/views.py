@@ -17,7 +17,8 @@ from rest_framework.response import Response
 
 from core.access import Decision
 from core.api import parameters
-from core.api.views import Personal, ResourceViewSet
+from core.api.base import Personal
+from core.api.views import ResourceViewSet
 from core.errors import InputParameterError
 from identity.access import services
 from identity.access.actors import scopes_of

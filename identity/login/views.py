@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api import parameters
-from core.api.views import Personal, ResourceViewSet
+from core.api.base import Personal
+from core.api.views import ResourceViewSet
 from core.middleware import request_id_of
 from identity.directory.models import User
 from identity.login import services

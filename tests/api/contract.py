@@ -410,6 +410,14 @@ class WriteContract(ReadContract):
         problem(response, 400, "InputParameterError", field="dryrun")
         assert self.model.objects.count() == before
 
+    def test_what_the_answer_shall_show_is_checked_before_anything_is_done(self, api: MakeApi, writer: User) -> None:
+        before = self.model.objects.count()
+        response = api(writer).post(f"{self.url}?fields=no_such_field", self.body())
+        problem(response, 400, "InputParameterError", field="fields")
+        assert self.model.objects.count() == before
+        made = api(writer).post(f"{self.url}?fields=id", self.body())
+        assert set(self.shown(made)) == {"id"}
+
     def test_a_dry_run_writes_nothing(self, api: MakeApi, writer: User) -> None:
         client = api(writer)
         rows, events = self.model.objects.count(), AuditEvent.objects.count()

@@ -95,6 +95,16 @@ def test_a_verb_with_a_key_runs_once(client: Api, project: Project) -> None:
     assert client.post(url, {}, HTTP_IDEMPOTENCY_KEY="k").json() == first.json()
 
 
+def test_a_repeat_is_answered_whatever_happened_since(client: Api, project: Project) -> None:
+    url, tag = f"{URL}{project.pk}/disable/", client.get(f"{URL}{project.pk}/").headers["ETag"]
+    first = client.post(url, {}, HTTP_IDEMPOTENCY_KEY="k", HTTP_IF_MATCH=tag)
+    again = client.post(url, {}, HTTP_IDEMPOTENCY_KEY="k", HTTP_IF_MATCH=tag)
+    assert (again.status_code, again.json()) == (200, first.json())
+    problem(client.post(url, {}, HTTP_IF_MATCH=tag), 412, "PreconditionFailedError")
+    assert client.delete(f"{URL}{project.pk}/").status_code == 204
+    assert client.post(url, {}, HTTP_IDEMPOTENCY_KEY="k", HTTP_IF_MATCH=tag).json() == first.json()
+
+
 def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
     """Run `work(n)` in threads that start together."""
     gate, found = threading.Barrier(count), [None] * count
