@@ -1,0 +1,5 @@
+"""The API tests of the clouds run in the same small world as the domain tests."""
+
+from tests.domain.conftest import _no_waiting, committed_world, world
+
+__all__ = ["_no_waiting", "committed_world", "world"]
