@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compute.loadbalancers import guards, services
-from compute.loadbalancers.serializers import EipSerializer, StatusSerializer
+from compute.loadbalancers.serializers import EipArgumentSerializer, StatusSerializer
 from core.actions import Action
 
 LOADBALANCER_ACTIONS = (
@@ -18,7 +18,7 @@ LOADBALANCER_ACTIONS = (
     ),
     Action(
         "associate-eip", "Put an elastic IP on it", right="compute.loadbalancers.associate-eip",
-        run=services.loadbalancer_associate_eip, args=EipSerializer, guard=guards.can_associate, dry_run=True,
+        run=services.loadbalancer_associate_eip, args=EipArgumentSerializer, guard=guards.can_associate, dry_run=True,
     ),
     Action(
         "dissociate-eip", "Take the elastic IP off", right="compute.loadbalancers.dissociate-eip",

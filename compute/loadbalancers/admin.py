@@ -56,10 +56,23 @@ class TreeAdmin(ManagedAdmin):
 
     def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
         found = super().notices(request, obj)
+        root = self.balancer(obj)
+        if root.provisioning_status == "ERROR":
+            found.append(error_notice(root))
         for task in obj.open_tasks:
             text = f"{task_title(task)} is at work. {task.note}".strip()
             found.append(Notice(Tone.MOTION, text, url=site.url_of("task", task.pk), link="Watch the task"))
         return found
+
+
+def error_notice(lb: LoadBalancer) -> Notice:
+    """What it means that the cloud has put a balancer into ERROR, and what can be done about it."""
+    return Notice(
+        Tone.BAD,
+        f"The cloud has put load balancer {lb.name} into ERROR, and allows no change but its deletion.",
+        hint="Those who run the cloud can start a failover of it; give them its id. Then choose “Read again”.",
+        cause=str(lb.raw.get("error_message") or ""),
+    )
 
 
 @admin.register(LoadBalancer, site=site)

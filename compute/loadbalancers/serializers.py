@@ -144,7 +144,7 @@ class StatusSerializer(StrictSerializer):
     status = serializers.ChoiceField(choices=ASKED_STATUS)
 
 
-class EipSerializer(StrictSerializer):
+class EipArgumentSerializer(StrictSerializer):
     eip = RefField(Eip, right="compute.eips.get")
 
 

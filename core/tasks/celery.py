@@ -1,4 +1,4 @@
-"""The three Celery tasks of the product. They carry ids only and keep no result."""
+"""The Celery tasks of the product: run, and three that beat rings for. They carry ids only and keep no result."""
 
 from __future__ import annotations
 
@@ -33,3 +33,10 @@ def reap() -> None:
     """Take tasks back from workers that died."""
     close_old_connections()
     periodic.reap()
+
+
+@shared_task(name="core.tidy")
+def tidy() -> None:
+    """Forget what has lost its use."""
+    close_old_connections()
+    periodic.tidy()

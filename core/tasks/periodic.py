@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
+from core.idempotency import services as idempotency
 from core.locks.services import lease
 from core.tasks import doorbell
 from core.tasks.models import LOST, OPEN, QUEUED, RUNNING, WAITING, Line, Task, TaskStep
@@ -77,3 +78,9 @@ def _take_back(task: Task) -> None:
         # Taking the lease away and ending the task is one commit: a worker that wakes in between finds neither.
         if stale.update(lease_token="", lease_until=None):
             end(task, LOST, problem=problem)
+
+
+def tidy() -> int:
+    """Forget what has lost its use: answers kept for Idempotency-Keys older than a day. Returns how many rows went."""
+    with lease("tidy", seconds=60) as held:
+        return idempotency.forget_old() if held is not None else 0

@@ -16,7 +16,7 @@ from core.admin.parts import Button, Table
 from core.admin.site import site
 from core.admin.tones import Badge, Tone, worst
 
-BACKEND_COLUMNS = ("Backend", "State", "Weight", "Since", "Why", "")
+BACKEND_COLUMNS = ("Backend", "State", "Weight", "Since", "Why", "Change")
 
 
 def use_words(pool: PoolBinding) -> str:
