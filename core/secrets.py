@@ -35,7 +35,7 @@ def rotate(token: str) -> str:
     return _ring().rotate(token.encode()).decode()
 
 
-class EncryptedTextField(models.TextField):
+class EncryptedTextField(models.TextField):  # type: ignore[type-arg]
     """Text that is stored encrypted. Cannot be searched or ordered by, on purpose."""
 
     def get_prep_value(self, value: Any) -> Any:

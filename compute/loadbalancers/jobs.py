@@ -148,7 +148,8 @@ class Reconciler:
             self._hold_to_plan(todo)
             steps = [s for s in todo.steps if not self._left_out(s, todo)]
             if not steps:
-                return self._finish(wanted, tree)
+                self._finish(wanted, tree)
+                return None
             try:
                 self._carry_out(steps, wanted, recognise(wanted, tree))
             except LookAgain:
@@ -168,7 +169,6 @@ class Reconciler:
                 _bury_never_made(self.lb, self.task)
         if self.refused:
             raise self._summary()
-        return None
 
     def _summary(self) -> Problem:
         """One problem for the task out of the refused steps: what was made, what was not, and why."""

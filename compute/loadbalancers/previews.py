@@ -78,6 +78,7 @@ def _used(lb: LoadBalancer) -> dict[str, int]:
 
 def _count(path: str, trees: Any) -> int:
     where = {"pk__in": trees, f"{path}__deleted_at": None, f"{path}__isnull": False}
-    return LoadBalancer.objects.filter(**where).exclude(**{f"{path}__external_id": ""}).values(f"{path}__pk").distinct().count()
+    made = LoadBalancer.objects.filter(**where).exclude(**{f"{path}__external_id": ""})
+    return int(made.values(f"{path}__pk").distinct().count())
 
 

@@ -713,7 +713,7 @@ def revert(task: Task, *, actor: Actor) -> Change:
 
 
 _MODELS: dict[str, Any] = {
-    m._meta.model_name: m for m in (LoadBalancer, Listener, BackendGroup, PoolBinding, Backend, MemberBinding, Eip)
+    str(m._meta.model_name): m for m in (LoadBalancer, Listener, BackendGroup, PoolBinding, Backend, MemberBinding, Eip)
 }
 
 

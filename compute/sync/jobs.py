@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -70,7 +71,7 @@ class AccountSync:
         regions = list(CloudRegion.objects.filter(manager=self.manager, name__in=names))
         for done, region in enumerate(regions):
             if region.same_as:
-                self._part(region.name, "all", lambda part, r=region: self._note_same(part, r))
+                self._part(region.name, "all", partial(self._note_same, region))
                 continue
             self._region(region, cloud.region(region.name))
             self.context.progress(100 * (done + 1) // (len(regions) + 1), f"Region {region.name} is read")
@@ -110,7 +111,7 @@ class AccountSync:
             part.added += made
             part.unchanged += not made
 
-    def _note_same(self, part: SyncPart, region: CloudRegion) -> None:
+    def _note_same(self, region: CloudRegion, part: SyncPart) -> None:
         part.notes.append(READ_TWICE.format(same=region.same_as))
 
     def _projects(self, part: SyncPart, states: Iterable[State]) -> None:

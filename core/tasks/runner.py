@@ -131,7 +131,7 @@ class Context:
 
     def progress(self, percent: int, note: str = "") -> None:
         """Tell people how far it is, 0..99; only a done task shows 100."""
-        values = {"progress": max(0, min(99, percent)), "losses": 0}
+        values: dict[str, Any] = {"progress": max(0, min(99, percent)), "losses": 0}
         if note:
             values["note"] = note[:255]
         if not self.mine().update(**values):
