@@ -47,7 +47,7 @@ def secret_key() -> str:
 
 def keyring() -> list[str]:
     """Fernet keys for secrets at rest, newest first: `SKYDECK_KEYRING` (comma separated) or a file made once."""
-    given = env.list("SKYDECK_KEYRING", default=[])
+    given: list[str] = env.list("SKYDECK_KEYRING", default=[])
     if given:
         return given
     text = state_file("keyring", lambda: base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())

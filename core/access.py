@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db.models import Model, Q, QuerySet
 
 from core.errors import ForbiddenError, ResourceNotFoundError
@@ -189,7 +189,7 @@ def get_visible(queryset: QuerySet[M], actor: Actor, right: str, **where: Any) -
     """The one visible row, or `ResourceNotFoundError`: the same answer for foreign, absent and malformed ids."""
     try:
         return visible_to(queryset, actor, right).get(**where)
-    except (queryset.model.DoesNotExist, ValidationError, ValueError, TypeError):
+    except (ObjectDoesNotExist, ValidationError, ValueError, TypeError):
         raise not_found(queryset.model, where) from None
 
 

@@ -48,7 +48,8 @@ class LoginSerializer(StrictSerializer):
 class AccountOwnSerializer(LoginSerializer):
     description = serializers.CharField(max_length=255, required=False, allow_blank=True)
     project = RefField(Project, right="identity.projects.get", required=False, allow_null=True)
-    read_only = serializers.BooleanField(required=False)
+    # DRF fields have an attribute of that name, serializers as classes do not use it.
+    read_only = serializers.BooleanField(required=False)  # type: ignore[assignment]
     drift_policy = serializers.ChoiceField(choices=DriftPolicy.choices, required=False)
 
 

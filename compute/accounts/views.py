@@ -26,7 +26,7 @@ class CloudAccountViewSet(ResourceViewSet):
     """Logins at clouds. Creating one tries it first; a wrong one is refused with the service that said no."""
 
     right = "compute.cloudaccounts"
-    queryset = CloudAccount.objects.for_list
+    queryset = CloudAccount.objects.for_list()
     serializer_class = CloudAccountSerializer
     create_serializer_class = CloudAccountCreateSerializer
     update_serializer_class = CloudAccountUpdateSerializer
@@ -51,6 +51,6 @@ class CloudProviderViewSet(ResourceViewSet):
     """Subaccounts: what resources call their *manager*. OpenStack has one per account."""
 
     right = "compute.cloudproviders"
-    queryset = CloudProvider.objects.for_list
+    queryset = CloudProvider.objects.for_list()
     serializer_class = CloudProviderSerializer
     filterset_class = CloudProviderFilterSet

@@ -12,6 +12,6 @@ class EipViewSet(ResourceViewSet):
     """Floating addresses of clouds."""
 
     right = "compute.eips"
-    queryset = Eip.objects.for_list
+    queryset = Eip.objects.for_list()
     serializer_class = EipSerializer
     filterset_class = EipFilterSet

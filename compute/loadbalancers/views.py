@@ -19,7 +19,7 @@ class LoadBalancerViewSet(ResourceViewSet):
     """Load balancers; one can be made with listeners, groups and backends in a single call."""
 
     right = "compute.loadbalancers"
-    queryset = LoadBalancer.objects.for_list
+    queryset = LoadBalancer.objects.for_list()
     serializer_class = s.LoadBalancerSerializer
     create_serializer_class = s.LoadBalancerCreateSerializer
     update_serializer_class = s.LoadBalancerUpdateSerializer
@@ -37,7 +37,7 @@ class ListenerViewSet(ResourceViewSet):
     """Ports that load balancers listen on."""
 
     right = "compute.loadbalancerlisteners"
-    queryset = Listener.objects.for_list
+    queryset = Listener.objects.for_list()
     serializer_class = s.ListenerSerializer
     create_serializer_class = s.ListenerCreateSerializer
     update_serializer_class = s.ListenerUpdateSerializer
@@ -53,7 +53,7 @@ class BackendGroupViewSet(ResourceViewSet):
     """Reusable lists of backends; each use is a pool at the cloud."""
 
     right = "compute.loadbalancerbackendgroups"
-    queryset = BackendGroup.objects.for_list
+    queryset = BackendGroup.objects.for_list()
     serializer_class = s.BackendGroupSerializer
     create_serializer_class = s.BackendGroupCreateSerializer
     update_serializer_class = s.BackendGroupUpdateSerializer
@@ -69,7 +69,7 @@ class BackendViewSet(ResourceViewSet):
     """Servers behind groups, by address and port."""
 
     right = "compute.loadbalancerbackends"
-    queryset = Backend.objects.for_list
+    queryset = Backend.objects.for_list()
     serializer_class = s.BackendSerializer
     create_serializer_class = s.BackendCreateSerializer
     update_serializer_class = s.BackendUpdateSerializer

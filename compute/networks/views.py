@@ -12,7 +12,7 @@ class VpcViewSet(ResourceViewSet):
     """Networks of clouds."""
 
     right = "compute.vpcs"
-    queryset = Vpc.objects.for_list
+    queryset = Vpc.objects.for_list()
     serializer_class = VpcSerializer
     filterset_class = VpcFilterSet
 
@@ -21,6 +21,6 @@ class NetworkViewSet(ResourceViewSet):
     """Subnets of clouds: where addresses of balancers and members lie."""
 
     right = "compute.networks"
-    queryset = Network.objects.for_list
+    queryset = Network.objects.for_list()
     serializer_class = NetworkSerializer
     filterset_class = NetworkFilterSet

@@ -12,6 +12,6 @@ class ExternalProjectViewSet(ResourceViewSet):
     """Projects of clouds, each with the local project that owns what is in it."""
 
     right = "compute.externalprojects"
-    queryset = ExternalProject.objects.for_list
+    queryset = ExternalProject.objects.for_list()
     serializer_class = ExternalProjectSerializer
     filterset_class = ExternalProjectFilterSet

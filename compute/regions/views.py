@@ -12,6 +12,6 @@ class CloudRegionViewSet(ResourceViewSet):
     """Regions of cloud accounts."""
 
     right = "compute.cloudregions"
-    queryset = CloudRegion.objects.for_list
+    queryset = CloudRegion.objects.for_list()
     serializer_class = CloudRegionSerializer
     filterset_class = CloudRegionFilterSet

@@ -12,6 +12,6 @@ class SyncRunViewSet(ResourceViewSet):
     """What each reading of an account found, part by part."""
 
     right = "compute.sync_runs"
-    queryset = SyncRun.objects.for_list
+    queryset = SyncRun.objects.for_list()
     serializer_class = SyncRunSerializer
     filterset_class = SyncRunFilterSet

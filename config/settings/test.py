@@ -16,6 +16,6 @@ STORAGES = {
 ALLOWED_HOSTS = ["*"]
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # A file, so that threads and processes of one test see one database, with the locks that users have.
-    DATABASES["default"]["TEST"] = {"NAME": HOME / "test.sqlite3"}
+    DATABASES["default"]["TEST"] = {"NAME": SKYDECK_HOME / "test.sqlite3"}
 # Real lab clouds listen on loopback.
 SKYDECK_OUTBOUND_ALLOW = ["127.0.0.0/8"]

@@ -56,7 +56,7 @@ class Resource(Personal, viewsets.GenericViewSet[Any]):
 
     right: ClassVar[str] = ""
     path: ClassVar[str] = ""  # the address, where it is not the right's second word
-    queryset: Any  # a query set, or a function that gives one (`Model.objects.for_list`)
+    queryset: QuerySet[Any]
     serializer_class: type[ResourceSerializer]
     detail_serializer_class: ClassVar[type[ResourceSerializer] | None] = None
     create_serializer_class: ClassVar[type[StrictSerializer] | None] = None
