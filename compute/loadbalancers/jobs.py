@@ -113,6 +113,7 @@ class Reconciler:
         self.region = region_of(lb)
         self.watch = TaskWatch(context)
         self.refused: dict[str, Problem] = {}
+        self.echoes: set[str] = set()  # marks of steps that were refused as doubles and looked for
         self.stopped = False
 
     @property
@@ -338,7 +339,8 @@ class Reconciler:
                 self._refuse(batch, refusal)
                 continue
             except (Refused, Unsupported) as refusal:
-                if self._already_there(refusal):
+                if self._already_there(refusal) and not self.echoes.issuperset(s.mark for s in batch):
+                    self.echoes.update(s.mark for s in batch)
                     raise LookAgain from None
                 self._refuse(batch, refusal)
                 continue
@@ -367,7 +369,8 @@ class Reconciler:
 
     @staticmethod
     def _already_there(refusal: CloudError) -> bool:
-        """A 409 that speaks of a double may be the echo of a call of ours whose answer was lost (A02): look."""
+        """A 409 that speaks of a double may be the echo of a call of ours whose answer was lost (A02): look, once. What is
+        still refused after that is somebody else's."""
         text = refusal.cause.lower()
         return refusal.http_status == 409 and ("already" in text or "duplicate" in text) and not isinstance(refusal, QuotaFull)
 
