@@ -16,6 +16,7 @@ from compute.loadbalancers.console.words import tone_of, trouble_words
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network, Vpc
 from core.access import Actor, visible_to
+from core.admin.actors import actor_of
 from core.admin.home import Contribution, Tally
 from core.admin.markup import anchor, badges, moment
 from core.admin.parts import Notice, Table
@@ -37,7 +38,7 @@ KINDS: tuple[tuple[str, Any, str, str, str, Q | None], ...] = (
 
 def part(request: HttpRequest) -> Contribution:
     """Three queries: accounts, balancers in trouble, counts of all kinds in one."""
-    actor: Actor = request.actor  # type: ignore[attr-defined]
+    actor = actor_of(request)
     sees_accounts = actor.may("compute.cloudaccounts.list")
     accounts = list(visible_to(CloudAccount.objects.for_list(), actor, "compute.cloudaccounts.list"))
     balancers = visible_to(LoadBalancer.objects.filter(deleted_at=None), actor, "compute.loadbalancers.list")
@@ -75,7 +76,9 @@ def account_notices(accounts: list[CloudAccount]) -> list[Notice]:
         if account.status == AccountStatus.DISCONNECTED:
             reason = (account.last_error or {}).get("detail", "The cloud does not answer.")
             hint = str((account.last_error or {}).get("hint", ""))
-            found.append(Notice(Tone.BAD, f"No contact with account {account.name}. {reason}", hint, url, "Open the account"))
+            found.append(
+                Notice(Tone.BAD, f"No contact with account {account.name}. {reason}", hint, url, "Open the account")
+            )
         elif account.last_sync_state in ("partial", "failed", "interrupted"):
             reason = (account.last_error or {}).get("detail", "")
             text = f"Account {account.name} was not read completely the last time. {reason}".strip()
@@ -103,7 +106,12 @@ def counts(actor: Actor) -> list[Tally]:
         if actor.may(f"{right}.list"):
             rows = visible_to(model.objects.filter(deleted_at=None), actor, f"{right}.list").order_by()
             tally = Count("pk", filter=bad) if bad is not None else Value(0)
-            queries.append(rows.annotate(kind=Value(kind)).values("kind").annotate(n=Count("pk"), bad=tally).values_list("kind", "n", "bad"))
+            queries.append(
+                rows.annotate(kind=Value(kind))
+                .values("kind")
+                .annotate(n=Count("pk"), bad=tally)
+                .values_list("kind", "n", "bad")
+            )
     if not queries:
         return []
     rows_found = queries[0].union(*queries[1:], all=True) if len(queries) > 1 else queries[0]
@@ -113,7 +121,9 @@ def counts(actor: Actor) -> list[Tally]:
         if actor.may(f"{right}.list"):
             number, wrong = numbers.get(kind, (0, 0))
             url, bad_url = site.list_url(kind), site.list_url(kind, "?show=attention")
-            found.append(Tally(label, icon, number, url, wrong, "want a look" if wrong != 1 else "wants a look", bad_url))
+            found.append(
+                Tally(label, icon, number, url, wrong, "want a look" if wrong != 1 else "wants a look", bad_url)
+            )
     return found
 
 

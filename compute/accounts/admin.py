@@ -21,6 +21,7 @@ from compute.sync.admin import RUN_BADGES, run_words
 from compute.sync.models import SyncRun
 from core.access import Actor, visible_to
 from core.actions import Verb
+from core.admin.actors import actor_of
 from core.admin.filters import Group, word_filter
 from core.admin.markup import NOTHING, anchor, badge, code, duration, moment
 from core.admin.parts import Fact, Facts, Notice, Offer, Tab, Table, problem_notice
@@ -82,8 +83,12 @@ class CloudAccountAdmin(ResourceAdmin):
     offers = (
         Offer("Sync now", "sync", change.SYNC, icon="sync", primary=True, post=True),
         Offer("Change", "edit", Verb("compute.cloudaccounts.update", guards.not_deleting), icon="edit"),
-        Offer("Switch on", "enable", change.ENABLE, icon="toggle_on", post=True, shown=lambda account: not account.enabled),
-        Offer("Switch off", "disable", change.DISABLE, icon="toggle_off", post=True, shown=lambda account: account.enabled),
+        Offer(
+            "Switch on", "enable", change.ENABLE, icon="toggle_on", post=True, shown=lambda account: not account.enabled
+        ),
+        Offer(
+            "Switch off", "disable", change.DISABLE, icon="toggle_off", post=True, shown=lambda account: account.enabled
+        ),
         Offer("Forget", "forget", Verb("compute.cloudaccounts.delete", guards.can_delete), icon="delete", danger=True),
     )
     empty_title = "No cloud is connected yet"
@@ -123,7 +128,7 @@ class CloudAccountAdmin(ResourceAdmin):
         ]
 
     def overview(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         facts = [
             Fact("Identity URL", code(obj.access_url)),
             Fact("Logs in with", obj.get_auth_kind_display()),
@@ -158,16 +163,34 @@ class CloudAccountAdmin(ResourceAdmin):
     def regions(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:
         found = CloudRegion.objects.filter(manager__account=obj)
         rows = [
-            [anchor(site.url_of("cloudregion", r.pk), r.name), badge(simple_badge(r.status)), moment(r.last_sync_at), r.same_as or NOTHING]
+            [
+                anchor(site.url_of("cloudregion", r.pk), r.name),
+                badge(simple_badge(r.status)),
+                moment(r.last_sync_at),
+                r.same_as or NOTHING,
+            ]
             for r in found
         ]
-        return (Table("Regions", ["Region", "Status", "Read", "Same cloud as"], rows, empty="They come with the first sync."),)
+        return (
+            Table(
+                "Regions", ["Region", "Status", "Read", "Same cloud as"], rows, empty="They come with the first sync."
+            ),
+        )
 
     def external_projects(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
-        found = visible_to(ExternalProject.objects.for_list().filter(account=obj), actor, "compute.externalprojects.list")
+        actor = actor_of(request)
+        found = visible_to(
+            ExternalProject.objects.for_list().filter(account=obj), actor, "compute.externalprojects.list"
+        )
         rows = [
             [anchor(site.url_of("externalproject", p.pk), p.name), related(p.project, actor), code(p.external_id)]
             for p in found[:SHOWN]
         ]
-        return (Table("External projects", ["Project at the cloud", "Owned here by", "Id"], rows, empty="They come with the first sync."),)
+        return (
+            Table(
+                "External projects",
+                ["Project at the cloud", "Owned here by", "Id"],
+                rows,
+                empty="They come with the first sync.",
+            ),
+        )

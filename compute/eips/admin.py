@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from compute.console import ManagedAdmin, related, simple_badge
 from compute.eips.models import Eip
-from core.access import Actor
+from core.admin.actors import actor_of
 from core.admin.filters import Group
 from core.admin.markup import NOTHING, code, moment
 from core.admin.parts import Fact, Facts
@@ -33,7 +33,9 @@ class EipAdmin(ManagedAdmin):
     search_help_text = "Address, name or balancer"
     in_palette = True
     empty_title = "No elastic IP yet"
-    empty_text = "Floating addresses are read from the clouds with each sync. Reserve one at the cloud, then sync the account."
+    empty_text = (
+        "Floating addresses are read from the clouds with each sync. Reserve one at the cloud, then sync the account."
+    )
 
     @admin.display(description="Address", ordering="ip_addr")
     def name(self, obj: Eip) -> str:
@@ -50,7 +52,7 @@ class EipAdmin(ManagedAdmin):
         return f"{obj.associate_type or 'port'} {obj.associate_id}" if obj.associate_id else NOTHING
 
     def overview(self, request: HttpRequest, obj: Eip) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         facts = [
             Fact("Address", code(obj.ip_addr)),
             Fact("Load balancer", related(obj.loadbalancer, actor) if obj.loadbalancer else self.used_by(obj)),

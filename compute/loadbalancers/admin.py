@@ -22,6 +22,7 @@ from compute.loadbalancers.console.words import our_badge, row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
 from core.access import Actor
+from core.admin.actors import actor_of
 from core.admin.filters import word_filter
 from core.admin.markup import NOTHING, anchor, code, moment, plural
 from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Tab
@@ -99,7 +100,13 @@ class LoadBalancerAdmin(TreeAdmin):
         Offer("Add listener", "add_listener", change.ADD_LISTENER, icon="add", primary=True),
         Offer("Change", "edit", change.EDIT_BALANCER, icon="edit"),
         Offer("Put elastic IP on", "associate", change.ASSOCIATE, icon="public", shown=lambda lb: not lb.eips.all()),
-        Offer("Take elastic IP off", "dissociate", change.DISSOCIATE, icon="public_off", shown=lambda lb: bool(lb.eips.all())),
+        Offer(
+            "Take elastic IP off",
+            "dissociate",
+            change.DISSOCIATE,
+            icon="public_off",
+            shown=lambda lb: bool(lb.eips.all()),
+        ),
         Offer("Read again", "read", change.READ, icon="sync", post=True),
         Offer("Delete", "delete", change.DELETE_BALANCER, icon="delete", danger=True),
     )
@@ -117,7 +124,7 @@ class LoadBalancerAdmin(TreeAdmin):
         return code(", ".join(e.ip_addr for e in obj.eips.all() if e.deleted_at is None))
 
     @admin.display(description="Holds")
-    def listeners_count(self, obj: LoadBalancer) -> str:
+    def listeners_count(self, obj: Any) -> str:
         return f"{plural(obj.listener_count, 'listener')}, {plural(obj.backend_group_count, 'group')}"
 
     # -- the page
@@ -128,7 +135,7 @@ class LoadBalancerAdmin(TreeAdmin):
     def subtitle(self, obj: LoadBalancer, actor: Actor) -> Sequence[Any]:
         return (code(obj.address), *super().subtitle(obj, actor))
 
-    def tabs(self, request: HttpRequest, obj: LoadBalancer) -> list[Tab]:
+    def tabs(self, request: HttpRequest, obj: Any) -> list[Tab]:
         return [
             *super().tabs(request, obj),
             Tab("listeners", "Listeners", self.listeners, count=obj.listener_count),
@@ -136,7 +143,7 @@ class LoadBalancerAdmin(TreeAdmin):
         ]
 
     def overview(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         picture = layout(graph_of(load_tree(obj), site.url_of))
         legend = [(str(tone), TONE_WORDS[tone]) for tone in picture.legend]
         values = {"picture": picture, "legend": legend, "name": obj.name}
@@ -166,7 +173,9 @@ class LoadBalancerAdmin(TreeAdmin):
         return (tables.listener_table(load_tree(obj).listeners, [button]),)
 
     def backend_groups(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
-        return tables.group_tables(load_tree(obj), self.page_url("add_group", obj.pk), change.ADD_GROUP.why_not(obj, request.actor))  # type: ignore[attr-defined]
+        return tables.group_tables(
+            load_tree(obj), self.page_url("add_group", obj.pk), change.ADD_GROUP.why_not(obj, actor_of(request))
+        )
 
 
 @admin.register(Listener, site=site)
@@ -213,12 +222,17 @@ class ListenerAdmin(TreeAdmin):
         return (self.listens_on(obj), related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
 
     def overview(self, request: HttpRequest, obj: Listener) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         pool = obj.pool_binding
         facts = [
             Fact("Listens on", self.listens_on(obj)),
             Fact("Load balancer", related(obj.loadbalancer, actor)),
-            Fact("Sends to", anchor(site.url_of("backendgroup", pool.backend_group_id), pool.backend_group.name) if pool else NOTHING),
+            Fact(
+                "Sends to",
+                anchor(site.url_of("backendgroup", pool.backend_group_id), pool.backend_group.name)
+                if pool
+                else NOTHING,
+            ),
             Fact("Shares the traffic", Scheduler(pool.scheduler).label if pool else NOTHING),
             Fact("Keeps a client on a backend", tables.sticky_words(pool) if pool else NOTHING),
             Fact("Most connections at once", "no limit" if obj.connection_limit == -1 else obj.connection_limit),
@@ -260,7 +274,9 @@ class BackendGroupAdmin(TreeAdmin):
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
-        bindings = PoolBinding.objects.filter(backend_group=row, deleted_at=None).select_related("backend_group", "listener")
+        bindings = PoolBinding.objects.filter(backend_group=row, deleted_at=None).select_related(
+            "backend_group", "listener"
+        )
         row.pools = list(bindings)
         return row
 
@@ -279,8 +295,10 @@ class BackendGroupAdmin(TreeAdmin):
         return (related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
 
     def overview(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
-        members = MemberBinding.objects.filter(pool_binding__in=obj.pools, deleted_at=None).select_related("pool_binding__listener")
+        actor = actor_of(request)
+        members = MemberBinding.objects.filter(pool_binding__in=obj.pools, deleted_at=None).select_related(
+            "pool_binding__listener"
+        )
         backends = Backend.objects.filter(backend_group=obj, deleted_at=None)
         facts = [
             Fact("Load balancer", related(obj.loadbalancer, actor)),
@@ -347,7 +365,11 @@ class BackendAdmin(TreeAdmin):
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
         return [
-            Mirror(member, desired.member_fields(obj, member), f"Member of the pool for {tables.use_words(member.pool_binding)}")
+            Mirror(
+                member,
+                desired.member_fields(obj, member),
+                f"Member of the pool for {tables.use_words(member.pool_binding)}",
+            )
             for member in obj.members
         ]
 
@@ -355,7 +377,7 @@ class BackendAdmin(TreeAdmin):
         return (self.target(obj), related(obj.backend_group, actor), related(obj.backend_group.loadbalancer, actor))
 
     def overview(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         facts = [
             Fact("Address", self.target(obj)),
             Fact("Weight", self.weight_words(obj), hint="It takes no new connections." if obj.weight == 0 else ""),

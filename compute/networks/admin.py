@@ -13,7 +13,8 @@ from compute.console import ManagedAdmin, related, simple_badge
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
 from compute.networks.queries import pool_size
-from core.access import Actor, visible_to
+from core.access import visible_to
+from core.admin.actors import actor_of
 from core.admin.filters import Group
 from core.admin.markup import NOTHING, anchor, code, moment
 from core.admin.parts import Fact, Facts, Tab, Table
@@ -55,7 +56,7 @@ class NetworkAdmin(ManagedAdmin):
         return [*super().tabs(request, obj), Tab("balancers", "Load balancers", self.balancers)]
 
     def overview(self, request: HttpRequest, obj: Network) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         size = pool_size(obj)
         facts = [
             Fact("Range", code(obj.cidr)),
@@ -72,10 +73,22 @@ class NetworkAdmin(ManagedAdmin):
         return (Facts("About this network", facts),)
 
     def balancers(self, request: HttpRequest, obj: Network) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
-        rows = visible_to(LoadBalancer.objects.filter(deleted_at=None, network=obj), actor, "compute.loadbalancers.list")
-        cells = [[anchor(site.url_of("loadbalancer", lb.pk), lb.name), code(lb.address), moment(lb.created_at)] for lb in rows[:SHOWN]]
-        return (Table("Load balancers in this network", ["Name", "Address", "Age"], cells, empty="No load balancer has its address here."),)
+        actor = actor_of(request)
+        rows = visible_to(
+            LoadBalancer.objects.filter(deleted_at=None, network=obj), actor, "compute.loadbalancers.list"
+        )
+        cells = [
+            [anchor(site.url_of("loadbalancer", lb.pk), lb.name), code(lb.address), moment(lb.created_at)]
+            for lb in rows[:SHOWN]
+        ]
+        return (
+            Table(
+                "Load balancers in this network",
+                ["Name", "Address", "Age"],
+                cells,
+                empty="No load balancer has its address here.",
+            ),
+        )
 
 
 @admin.register(Vpc, site=site)
@@ -98,10 +111,13 @@ class VpcAdmin(ManagedAdmin):
 
     @admin.display(description="Kind")
     def kind(self, obj: Vpc) -> str:
-        return ", ".join(w for w, on in (("external", obj.is_external), ("shared", obj.is_shared)) if on) or "of one project"
+        return (
+            ", ".join(w for w, on in (("external", obj.is_external), ("shared", obj.is_shared)) if on)
+            or "of one project"
+        )
 
     def overview(self, request: HttpRequest, obj: Vpc) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         rows = visible_to(Network.objects.filter(deleted_at=None, vpc=obj), actor, "compute.networks.list")
         cells = [[anchor(site.url_of("network", n.pk), n.name), code(n.cidr), code(n.gateway)] for n in rows[:SHOWN]]
         facts = [
@@ -110,4 +126,7 @@ class VpcAdmin(ManagedAdmin):
             *self.place_facts(obj, actor),
             Fact("Read", moment(obj.observed_at)),
         ]
-        return (Table("Networks", ["Name", "Range", "Gateway"], cells, empty="No network lies in it."), Facts("About this VPC", facts))
+        return (
+            Table("Networks", ["Name", "Range", "Gateway"], cells, empty="No network lies in it."),
+            Facts("About this VPC", facts),
+        )

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from compute.console import related, simple_badge
 from compute.projects.models import ExternalProject
 from core.access import Actor
+from core.admin.actors import actor_of
 from core.admin.filters import related_filter
 from core.admin.markup import NOTHING, code
 from core.admin.parts import Fact, Facts
@@ -47,7 +48,7 @@ class ExternalProjectAdmin(ResourceAdmin):
         return (related(obj.account, actor), related(obj.project, actor))
 
     def overview(self, request: HttpRequest, obj: ExternalProject) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         facts = [
             Fact("Account", related(obj.account, actor)),
             Fact("Owned here by", related(obj.project, actor), hint="What is found in it belongs to this project."),

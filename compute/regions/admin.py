@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from compute.console import related, simple_badge
 from compute.regions.models import CloudRegion
 from core.access import Actor
+from core.admin.actors import actor_of
 from core.admin.filters import related_filter
 from core.admin.markup import NOTHING, code, moment
 from core.admin.parts import Fact, Facts
@@ -52,7 +53,7 @@ class CloudRegionAdmin(ResourceAdmin):
         return (related(obj.manager.account, actor),)
 
     def overview(self, request: HttpRequest, obj: CloudRegion) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         endpoints = [line for line in obj.endpoints.replace(";", "\n").splitlines() if line.strip()]
         facts = [
             Fact("Account", related(obj.manager.account, actor)),

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from compute.console import related
 from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
 from core.access import Actor
+from core.admin.actors import actor_of
 from core.admin.filters import Group, related_filter
 from core.admin.markup import NOTHING, anchor, badge, duration, moment, plural
 from core.admin.parts import Drawn, Fact, Facts, Notice, Tab, Table, problem_notice
@@ -55,7 +56,9 @@ class SyncRunAdmin(ResourceAdmin):
         Group("complete", "Complete", Q(state=COMPLETE)),
     )
     empty_title = "No account has been read yet"
-    empty_text = "Open a cloud account and choose “Sync now”. A run lists what was seen, added, changed and gone, part by part."
+    empty_text = (
+        "Open a cloud account and choose “Sync now”. A run lists what was seen, added, changed and gone, part by part."
+    )
 
     @admin.display(description="State", ordering="state")
     def state(self, obj: SyncRun) -> SafeString:
@@ -85,7 +88,12 @@ class SyncRunAdmin(ResourceAdmin):
 
     def subtitle(self, obj: SyncRun, actor: Actor) -> Sequence[Any]:
         task = anchor(site.url_of("task", obj.task_id), "its task") if obj.task_id else ""
-        return (related(obj.account, actor), moment(obj.created_at), f"took {duration(obj.created_at, obj.ended_at)}", task)
+        return (
+            related(obj.account, actor),
+            moment(obj.created_at),
+            f"took {duration(obj.created_at, obj.ended_at)}",
+            task,
+        )
 
     def notices(self, request: HttpRequest, obj: SyncRun) -> list[Notice]:
         return [problem_notice(obj.problem)] if obj.problem else []
@@ -96,13 +104,17 @@ class SyncRunAdmin(ResourceAdmin):
     def overview(self, request: HttpRequest, obj: SyncRun) -> Sequence[Any]:
         parts = list(obj.parts.all())
         facts = [
-            Fact("Account", related(obj.account, request.actor)),  # type: ignore[attr-defined]
+            Fact("Account", related(obj.account, actor_of(request))),
             Fact("Started by", obj.started_by or NOTHING),
             Fact("Started", moment(obj.created_at)),
             Fact("Ended", moment(obj.ended_at, "not yet")),
             Fact("Calls to the cloud", obj.calls),
         ]
-        return (Drawn("console/sync/timeline.html", {"bars": part_bars(obj, parts)}), part_table(parts), Facts("About this run", facts))
+        return (
+            Drawn("console/sync/timeline.html", {"bars": part_bars(obj, parts)}),
+            part_table(parts),
+            Facts("About this run", facts),
+        )
 
 
 def part_bars(run: SyncRun, parts: Sequence[SyncPart]) -> list[dict[str, Any]]:

@@ -16,8 +16,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views import View
 
-from core.access import Actor
 from core.actions import Action
+from core.admin.actors import actor_of
 from core.admin.forms import ConsoleForm
 from core.engine.plan import Plan
 from core.engine.writing import Change
@@ -34,7 +34,7 @@ class ConsolePage(View):
 
     def setup(self, request: HttpRequest, *args: Any, object_id: UUID | None = None, **kwargs: Any) -> None:
         super().setup(request, *args, **kwargs)
-        self.actor: Actor = request.actor  # type: ignore[attr-defined]
+        self.actor = actor_of(request)
         self.object_id = object_id
         self.obj: Any = None
 
@@ -65,7 +65,7 @@ class ConsolePage(View):
     def object_url(self, change: Change) -> str:
         """The address of what was changed."""
         kind = change.resource._meta.model_name or ""
-        return self.admin.admin_site.url_of(kind, change.resource.pk) or self.admin.page_url("changelist")
+        return str(self.admin.admin_site.url_of(kind, change.resource.pk) or self.admin.page_url("changelist"))
 
     def done_words(self, change: Change) -> str:
         return f"{change.resource} is changed. Nothing had to be sent to the cloud."
@@ -74,12 +74,12 @@ class ConsolePage(View):
 class ChangePage(ConsolePage):
     """A form, its plan, and the change itself.
 
-    Subclasses give `form_class`, `title`, `perform()`, and `plan_of` where there is a plan to be read. `offer`: what says
+    Subclasses give `form_class`, `title`, `perform()`, and `plan_of()` with `has_plan` where there is a plan to be read. `offer`: what says
     whether the change is possible now. `plan_first`: the plan stands on the first page, with the form's fields to confirm.
     """
 
     form_class: ClassVar[type[ConsoleForm]] = ConsoleForm
-    plan_of: ClassVar[Callable[[Callable[[], Change]], Plan] | None] = None
+    has_plan: ClassVar[bool] = False
     plan_first: ClassVar[bool] = False
     danger: ClassVar[bool] = False
     title: ClassVar[str] = ""
@@ -104,6 +104,10 @@ class ChangePage(ConsolePage):
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
         """Call the service with what the form gave."""
+        raise NotImplementedError
+
+    def plan_of(self, call: Callable[[], Change]) -> Plan:
+        """The plan of a call of the service, for pages that have one."""
         raise NotImplementedError
 
     def why_not(self) -> str:
@@ -139,7 +143,7 @@ class ChangePage(ConsolePage):
         return {name: form[name].data for name in form.fields}
 
     def _skips_plan(self) -> bool:
-        return self.plan_of is None or (not self.danger and bool(self.request.user.preference("skip_plan")))  # type: ignore[union-attr]
+        return not self.has_plan or (not self.danger and bool(self.request.user.preference("skip_plan")))  # type: ignore[union-attr]
 
     def _show_form(self, form: ConsoleForm, *, status: int = 200) -> HttpResponse:
         context = self.context(
@@ -157,10 +161,8 @@ class ChangePage(ConsolePage):
 
     def _plan(self, form: ConsoleForm, *, bound: bool) -> HttpResponse:
         values = form.cleaned_data if bound and form.is_valid() else self.plan_values(form)
-        plan_of = type(self).plan_of
-        assert plan_of is not None
         try:
-            plan = plan_of(lambda: self.perform(values))
+            plan = self.plan_of(lambda: self.perform(values))
         except Problem as problem:
             if form.is_bound:
                 form.add_problem(problem)
@@ -187,7 +189,9 @@ class ChangePage(ConsolePage):
     def _kept(self, form: ConsoleForm) -> list[tuple[str, str]]:
         """The posted fields, to be posted again with the confirmation."""
         names = {form.add_prefix(name) for name in form.fields}
-        return [(name, value) for name in self.request.POST if name in names for value in self.request.POST.getlist(name)]
+        return [
+            (name, value) for name in self.request.POST if name in names for value in self.request.POST.getlist(name)
+        ]
 
     def _carry_out(self, form: ConsoleForm) -> HttpResponse:
         try:
@@ -223,6 +227,12 @@ def plan_summary(plan: Plan) -> str:
     if len(plan.steps) == 1:
         return "It is one step."
     counts = {verb: sum(1 for s in plan.steps if s.verb == verb) for verb in dict.fromkeys(s.verb for s in plan.steps)}
-    words = {"create": "to make", "update": "to change", "delete": "to delete", "bind": "to bind", "release": "to release"}
+    words = {
+        "create": "to make",
+        "update": "to change",
+        "delete": "to delete",
+        "bind": "to bind",
+        "release": "to release",
+    }
     parts = ", ".join(f"{number} {words.get(verb, verb)}" for verb, number in counts.items())
     return f"{len(plan.steps)} steps: {parts}."

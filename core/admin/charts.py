@@ -74,7 +74,9 @@ def nice_ceiling(number: int) -> int:
         size *= 10
 
 
-def bar_chart(bars: Sequence[Bar], series: Sequence[tuple[str, str]], *, width: int = 720, height: int = 190) -> BarChart:
+def bar_chart(
+    bars: Sequence[Bar], series: Sequence[tuple[str, str]], *, width: int = 720, height: int = 190
+) -> BarChart:
     """Stacked columns. `series`: (css name, label), from the bottom up."""
     top = nice_ceiling(max((bar.total for bar in bars), default=0))
     room = height - TOP - BOTTOM

@@ -117,4 +117,6 @@ class WordFilter(SimpleListFilter):
 
 def word_filter(title: str, parameter: str, path: str, words: Sequence[tuple[str, str]]) -> type[WordFilter]:
     """A filter by a column that holds one of a few words."""
-    return type("FixedWordFilter", (WordFilter,), {"title": title, "parameter_name": parameter, "path": path, "words": words})
+    return type(
+        "FixedWordFilter", (WordFilter,), {"title": title, "parameter_name": parameter, "path": path, "words": words}
+    )

@@ -29,7 +29,9 @@ class LogInForm(AdminAuthenticationForm):
 
     def confirm_login_allowed(self, user: Any) -> None:
         if not user.is_staff:
-            raise forms.ValidationError("You have no role yet, so there is nothing to show. Ask an administrator for one.")
+            raise forms.ValidationError(
+                "You have no role yet, so there is nothing to show. Ask an administrator for one."
+            )
 
 
 class TextInput(forms.TextInput):

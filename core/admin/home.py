@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from core.access import visible_to
+from core.admin.actors import actor_of
 from core.admin.charts import Bar, BarChart, bar_chart
 from core.admin.markup import moment
 from core.admin.parts import Notice
@@ -66,8 +67,8 @@ class HomePart(Protocol):
 def home(request: HttpRequest) -> HttpResponse:
     """The first page."""
     contributions = [part(request) for part in site.home_parts]
-    tasks = visible_to(Task.objects.all(), request.actor, "core.tasks.list")  # type: ignore[attr-defined]
-    events = visible_to(AuditEvent.objects.all(), request.actor, "core.events.list")  # type: ignore[attr-defined]
+    tasks = visible_to(Task.objects.all(), actor_of(request), "core.tasks.list")
+    events = visible_to(AuditEvent.objects.all(), actor_of(request), "core.events.list")
     notices = [*task_notices(tasks), *(n for c in contributions for n in c.notices)]
     last = [
         {
@@ -93,7 +94,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "tasks_url": site.list_url("task"),
         "last_changes": last,
         "audit_url": site.list_url("auditevent"),
-        "sees_audit": request.actor.may("core.events.list"),  # type: ignore[attr-defined]
+        "sees_audit": actor_of(request).may("core.events.list"),
     }
     return TemplateResponse(request, "console/home.html", context)
 
@@ -107,7 +108,9 @@ def task_notices(tasks: Any) -> list[Notice]:
     notices = [_task_notice(task) for task in found[:MOST]]
     if len(found) > MOST:
         notices.append(
-            Notice(Tone.WARN, "More tasks want a look.", url=site.list_url("task", "?show=attention"), link="All of them")
+            Notice(
+                Tone.WARN, "More tasks want a look.", url=site.list_url("task", "?show=attention"), link="All of them"
+            )
         )
     return notices
 
@@ -118,17 +121,28 @@ def _task_notice(task: Task) -> Notice:
     title = task_title(task)
     if task.is_open:
         waits = f" It says: {task.note}" if task.note else ""
-        return Notice(Tone.WARN, f"{title} has not come to its end for a long time.{waits}", url=url, link="Open the task")
+        return Notice(
+            Tone.WARN, f"{title} has not come to its end for a long time.{waits}", url=url, link="Open the task"
+        )
     detail = problem.get("detail") or "The reason is not known."
     return Notice(
-        Tone.BAD, f"{title} {task_badge(task).text}. {detail}", hint=str(problem.get("hint", "")), url=url, link="Open the task"
+        Tone.BAD,
+        f"{title} {task_badge(task).text}. {detail}",
+        hint=str(problem.get("hint", "")),
+        url=url,
+        link="Open the task",
     )
 
 
 def going_on(tasks: Any) -> list[dict[str, Any]]:
     """Work that is open now."""
     return [
-        {"title": task_title(task), "url": site.url_of("task", task.pk), "badge": task_badge(task), "progress": task.progress}
+        {
+            "title": task_title(task),
+            "url": site.url_of("task", task.pk),
+            "badge": task_badge(task),
+            "progress": task.progress,
+        }
         for task in tasks.filter(parent=None, state__in=OPEN)[:MOST]
     ]
 
@@ -142,7 +156,11 @@ def activity(tasks: Any) -> BarChart:
         .order_by()
         .annotate(hour=TruncHour("created_at"))
         .values("hour")
-        .annotate(n=Count("pk"), bad=Count("pk", filter=Q(state__in=(FAILED, LOST))), live=Count("pk", filter=Q(state__in=OPEN)))
+        .annotate(
+            n=Count("pk"),
+            bad=Count("pk", filter=Q(state__in=(FAILED, LOST))),
+            live=Count("pk", filter=Q(state__in=OPEN)),
+        )
     )
     by_hour = {row["hour"]: row for row in rows}
     bars = []
@@ -151,4 +169,3 @@ def activity(tasks: Any) -> BarChart:
         row = by_hour.get(hour, {"n": 0, "bad": 0, "live": 0})
         bars.append(Bar(f"{hour:%H}:00", (row["n"] - row["bad"] - row["live"], row["live"], row["bad"])))
     return bar_chart(bars, SERIES, width=480, height=170)
-

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from django.db.models import Model
 from django.http import HttpRequest
 
 from core.actions import Action, Verb
@@ -111,7 +110,7 @@ class Offer:
     danger: bool = False
     primary: bool = False
     post: bool = False
-    shown: Callable[[Model], bool] = field(default=lambda obj: True)
+    shown: Callable[[Any], bool] = field(default=lambda obj: True)
 
 
 def verb_named(actions: Sequence[Action], name: str) -> Action:

@@ -20,6 +20,7 @@ from unfold.admin import ModelAdmin
 
 from core.access import Actor, get_visible, visible_to
 from core.admin import tabs
+from core.admin.actors import actor_of
 from core.admin.filters import Group, QuickFilter, quick_filter
 from core.admin.markup import badges, moment
 from core.admin.parts import Button, Notice, Offer, Tab, problem_notice
@@ -57,7 +58,7 @@ class ResourceAdmin(ModelAdmin):
     # -- who sees what
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.actor.may(f"{self.right}.list"))  # type: ignore[attr-defined]
+        return bool(actor_of(request).may(f"{self.right}.list"))
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
@@ -73,7 +74,7 @@ class ResourceAdmin(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows of the list, with what a row shows."""
-        return visible_to(self.base_rows(), request.actor, f"{self.right}.list")  # type: ignore[attr-defined]
+        return visible_to(self.base_rows(), actor_of(request), f"{self.right}.list")
 
     def base_rows(self) -> QuerySet[Any]:
         """All rows with what a list and a page show, nobody's in particular."""
@@ -83,12 +84,12 @@ class ResourceAdmin(ModelAdmin):
 
     def rows_to_count(self, request: HttpRequest) -> QuerySet[Any]:
         """The same rows without joins for display, for counts and choices."""
-        rows = visible_to(self.model._default_manager.all(), request.actor, f"{self.right}.list")  # type: ignore[attr-defined]
+        rows = visible_to(self.model._default_manager.all(), actor_of(request), f"{self.right}.list")
         return rows.filter(self.counted).order_by()
 
     def get_row(self, request: HttpRequest, object_id: UUID) -> Any:
         """The one row, or the sentence that there is none to be seen."""
-        return get_visible(self.base_rows(), request.actor, f"{self.right}.get", pk=object_id)  # type: ignore[attr-defined]
+        return get_visible(self.base_rows(), actor_of(request), f"{self.right}.get", pk=object_id)
 
     # -- how a row is told
 
@@ -131,8 +132,10 @@ class ResourceAdmin(ModelAdmin):
         return [quick_filter(self.groups), *found] if self.groups else found
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:
-        request.actor.require(f"{self.right}.list")  # type: ignore[attr-defined]
-        response = super().changelist_view(request, {"title": self.plural_title(), **(extra_context or {})})
+        actor_of(request).require(f"{self.right}.list")
+        response: HttpResponseBase = super().changelist_view(
+            request, {"title": self.plural_title(), **(extra_context or {})}
+        )
         if not isinstance(response, TemplateResponse) or "cl" not in (response.context_data or {}):
             return response
         context: Any = response.context_data
@@ -156,7 +159,7 @@ class ResourceAdmin(ModelAdmin):
         """The button that makes a new one, greyed with the reason when the right is missing."""
         if not self.add_label:
             return None
-        decision = request.actor.decide(f"{self.right}.create")  # type: ignore[attr-defined]
+        decision = actor_of(request).decide(f"{self.right}.create")
         why_not = "" if decision.allowed else decision.reason or "You may not create one here."
         return Button(self.add_label, self.page_url("add"), icon="add", primary=True, why_not=why_not)
 
@@ -202,7 +205,7 @@ class ResourceAdmin(ModelAdmin):
             danger=offer.danger,
             primary=offer.primary,
             post=offer.post,
-            why_not=offer.verb.why_not(obj, request.actor),  # type: ignore[attr-defined]
+            why_not=offer.verb.why_not(obj, actor_of(request)),
         )
 
     def object_page(self, request: HttpRequest, object_id: UUID, tab: str = "overview") -> HttpResponse:
@@ -221,7 +224,7 @@ class ResourceAdmin(ModelAdmin):
             "list_title": self.plural_title(),
             "list_url": reverse(f"console:{self.opts.app_label}_{self.opts.model_name}_changelist"),
             "states": self.states(obj),
-            "subtitles": self.subtitle(obj, request.actor),  # type: ignore[attr-defined]
+            "subtitles": self.subtitle(obj, actor_of(request)),
             "buttons": self.buttons(request, obj),
             "notices": self.notices(request, obj),
             "tabs": [(t, self.tab_url(obj.pk, t.slug)) for t in all_tabs],

@@ -66,7 +66,11 @@ class ConsoleSite(UnfoldAdminSite):
     def kind_word(self, kind: str) -> str:
         """A kind of row as people call it."""
         admin = self.admin_for(kind)
-        return str(admin.opts.verbose_name) if admin is not None else {"poolbinding": "pool", "memberbinding": "member"}.get(kind, kind)
+        return (
+            str(admin.opts.verbose_name)
+            if admin is not None
+            else {"poolbinding": "pool", "memberbinding": "member"}.get(kind, kind)
+        )
 
     def list_url(self, kind: str, query: str = "") -> str:
         """The address of a kind's list, "" when it has none."""
@@ -102,7 +106,8 @@ class ConsoleSite(UnfoldAdminSite):
             except PermissionDenied as refusal:
                 return self.problem_page(request, ForbiddenError(str(refusal) or "Your roles do not allow this."))
 
-        return super().admin_view(told, cacheable)
+        wrapped: View = super().admin_view(told, cacheable)
+        return wrapped
 
     def problem_page(self, request: HttpRequest, problem: Problem) -> HttpResponse:
         """One problem as a page."""
@@ -110,7 +115,7 @@ class ConsoleSite(UnfoldAdminSite):
         return TemplateResponse(request, "console/problem.html", context, status=problem.status)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        context = super().each_context(request)
+        context: dict[str, Any] = super().each_context(request)
         if self.has_permission(request):
             context["scope_switch"] = self.scope_switch(request) if self.scope_switch else None
             context["account_pages"] = [(label, reverse(f"{self.name}:{page}")) for label, page in self.account_links]
@@ -173,7 +178,10 @@ class ConsoleSite(UnfoldAdminSite):
             if term and term.lower() in item["title"].lower()
         ]
         return TemplateResponse(
-            request, "console/search_results.html", {"results": pages + found, "term": term}, headers={"HX-Trigger": "search"}
+            request,
+            "console/search_results.html",
+            {"results": pages + found, "term": term},
+            headers={"HX-Trigger": "search"},
         )
 
 

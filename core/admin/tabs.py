@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from core.access import visible_to
+from core.admin.actors import actor_of
 from core.admin.markup import NOTHING, anchor, badge, code, moment, plain_value
 from core.admin.parts import Fact, Facts, Raw, Tab, Table
 from core.admin.tones import Badge, Tone
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 SHOWN = 50
 STANDING_BADGES = {
     Standing.PENDING: Badge(Tone.MOTION, "not sent yet", "People want something else than the cloud has."),
-    Standing.DRIFT: Badge(Tone.WARN, "changed outside", "Somebody changed it at the cloud; nobody here asked for that."),
+    Standing.DRIFT: Badge(
+        Tone.WARN, "changed outside", "Somebody changed it at the cloud; nobody here asked for that."
+    ),
     Standing.CONFLICT: Badge(Tone.BAD, "both changed", "It was changed here and at the cloud, differently."),
     Standing.AGREED: Badge(Tone.OK, "agrees", "The cloud has what is wanted; only the record is behind."),
 }
@@ -58,12 +61,16 @@ def common_tabs(admin: ResourceAdmin, obj: Any) -> list[Tab]:
 
 def changes(request: HttpRequest, obj: Any) -> Sequence[Any]:
     """Who changed what, newest first."""
-    rows = visible_to(AuditEvent.objects.all(), request.actor, "core.events.list")  # type: ignore[attr-defined]
+    rows = visible_to(AuditEvent.objects.all(), actor_of(request), "core.events.list")
     events = rows.filter(kind=obj._meta.model_name, object_id=obj.pk)[:SHOWN]
-    return (change_table("Changes", events, empty="Nobody has changed it since Skydeck knows it, or you may not see who did."),)
+    return (
+        change_table(
+            "Changes", events, empty="Nobody has changed it since Skydeck knows it, or you may not see who did."
+        ),
+    )
 
 
-def change_table(title: str, events: Sequence[AuditEvent], *, empty: str, with_object: bool = False) -> Table:
+def change_table(title: str, events: Iterable[AuditEvent], *, empty: str, with_object: bool = False) -> Table:
     """Audit rows as a table: when, who, what, from which value to which."""
     columns = ["When", "Who", "What", *(["Object"] if with_object else []), "Before and after"]
     rows = [
@@ -104,14 +111,14 @@ def tasks(admin: ResourceAdmin) -> Any:
     def parts(request: HttpRequest, obj: Any) -> Sequence[Any]:
         touched = AuditEvent.objects.filter(kind=obj._meta.model_name, object_id=obj.pk).exclude(task_id=None)
         own = Q(resource_kind=obj._meta.model_name, resource_id=obj.pk)
-        rows = visible_to(Task.objects.all(), request.actor, "core.tasks.list")  # type: ignore[attr-defined]
+        rows = visible_to(Task.objects.all(), actor_of(request), "core.tasks.list")
         found = rows.filter(own | Q(pk__in=touched.values("task_id")))[:SHOWN]
         return (task_table("Tasks", found, admin.admin_site, empty="No task has worked on it yet."),)
 
     return parts
 
 
-def task_table(title: str, found: Sequence[Task], site: Any, *, empty: str) -> Table:
+def task_table(title: str, found: Iterable[Task], site: Any, *, empty: str) -> Table:
     """Tasks as a table."""
     rows = [
         [
@@ -142,7 +149,9 @@ def cloud(mirrors: Sequence[Mirror]) -> Any:
                 Fact("Changed there, as far as is known", moment(row.observed_at)),
             ]
             found.append(Facts(mirror.label or "Where it is", facts))
-            found.append(Raw("As the cloud says", row.raw, note="What the cloud answered when it was read last, word for word."))
+            found.append(
+                Raw("As the cloud says", row.raw, note="What the cloud answered when it was read last, word for word.")
+            )
         return found
 
     return parts

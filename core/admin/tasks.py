@@ -93,7 +93,9 @@ class TaskAdmin(ResourceAdmin):
         Offer("Take back what was not sent", "revert", REVERT, icon="undo", post=True, shown=has_leftovers),
     )
     empty_title = "No task has run here yet"
-    empty_text = "Every change and every sync shows here while it works and afterwards. Sync an account to see the first one."
+    empty_text = (
+        "Every change and every sync shows here while it works and afterwards. Sync an account to see the first one."
+    )
 
     def base_rows(self) -> QuerySet[Any]:
         return Task.objects.select_related("parent")
@@ -133,11 +135,17 @@ class TaskAdmin(ResourceAdmin):
 
     def subtitle(self, obj: Task, actor: Actor) -> Sequence[Any]:
         url = site.url_of(obj.resource_kind, obj.resource_id)
-        return (anchor(url, f"{site.kind_word(obj.resource_kind)} {obj.resource_name}"), f"started by {obj.actor_name}", moment(obj.created_at))
+        return (
+            anchor(url, f"{site.kind_word(obj.resource_kind)} {obj.resource_name}"),
+            f"started by {obj.actor_name}",
+            moment(obj.created_at),
+        )
 
     def notices(self, request: HttpRequest, obj: Task) -> list[Notice]:
         if obj.state == CANCELLED:
             return [Notice(Tone.WARN, f"Cancelled. {obj.note}", hint=settled_words(obj))]
+        if obj.state == DONE:
+            return [done_notice(obj)]
         if not obj.problem:
             return []
         notice = problem_notice(obj.problem)
@@ -161,8 +169,9 @@ class TaskAdmin(ResourceAdmin):
             obj.events.exclude(cloud_request_id="").order_by("-id").values_list("cloud_request_id", flat=True)[:5]
         )
         parts: list[Any] = [Drawn("console/parts/steps.html", step_values(obj, steps))]
-        if (obj.problem or {}).get("plan"):
-            parts.append(Drawn("console/parts/new_plan.html", {"steps": obj.problem["plan"]}))
+        new_plan = (obj.problem or {}).get("plan")
+        if new_plan:
+            parts.append(Drawn("console/parts/new_plan.html", {"steps": new_plan}))
         children = list(obj.children.order_by("id"))
         if children:
             parts.append(task_table("Parts of this task", children, site, empty=""))
@@ -204,6 +213,14 @@ class TaskAdmin(ResourceAdmin):
         return (Raw("The task as it is stored", {name: getattr(obj, name) for name in names}),)
 
 
+def done_notice(task: Task) -> Notice:
+    """That it is done, and the way to what it was done to, where that still exists."""
+    gone = any(e["verb"] == "delete" and e["id"] == str(task.resource_id) for e in task.change_set)
+    url = "" if gone else site.url_of(task.resource_kind, task.resource_id)
+    text = f"Done in {duration(task.started_at, task.ended_at)}."
+    return Notice(Tone.OK, text, url=url, link=f"Open {site.kind_word(task.resource_kind)} {task.resource_name}")
+
+
 def settled_words(task: Task) -> str:
     """A word that somebody has dealt with the task."""
     return "It was run again or taken back since." if task.settled_at else ""
@@ -238,7 +255,10 @@ def step_values(task: Task, steps: Sequence[TaskStep]) -> dict[str, Any]:
 def task_facts(task: Task, requests: Sequence[str]) -> Facts:
     """When, by whom, under which numbers."""
     facts = [
-        Fact("Object", anchor(site.url_of(task.resource_kind, task.resource_id), task.resource_name or task.resource_kind)),
+        Fact(
+            "Object",
+            anchor(site.url_of(task.resource_kind, task.resource_id), task.resource_name or task.resource_kind),
+        ),
         Fact("Started by", task.actor_name),
         Fact("Asked for", moment(task.created_at)),
         Fact("Started", moment(task.started_at, "not yet")),

@@ -7,7 +7,9 @@ from core.tasks import registry
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, QUEUED, RUNNING, WAITING, Task, TaskStep
 
 TASK_BADGES = {
-    QUEUED: Badge(Tone.MOTION, "queued", "It starts as soon as a worker is free and the work before it on the same tree is over."),
+    QUEUED: Badge(
+        Tone.MOTION, "queued", "It starts as soon as a worker is free and the work before it on the same tree is over."
+    ),
     RUNNING: Badge(Tone.MOTION, "running"),
     WAITING: Badge(Tone.MOTION, "waiting", "It looks again in a moment; no worker is held meanwhile."),
     DONE: Badge(Tone.OK, "done"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 from core.access import Actor, visible_to
 from core.actions import Verb
+from core.admin.actors import actor_of
 from core.admin.filters import Group, related_filter
 from core.admin.markup import NOTHING, anchor, moment, plural
 from core.admin.parts import Fact, Facts, Offer, Tab, Table, verb_named
@@ -62,16 +63,22 @@ class DomainAdmin(DirectoryAdmin):
         return int(obj.user_count)
 
     def overview(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         projects = visible_to(Project.objects.filter(domain=obj), actor, "identity.projects.list")
-        rows = [[anchor(site.url_of("project", p.pk), p.name), p.description or NOTHING, moment(p.created_at)] for p in projects[:SHOWN]]
+        rows = [
+            [anchor(site.url_of("project", p.pk), p.name), p.description or NOTHING, moment(p.created_at)]
+            for p in projects[:SHOWN]
+        ]
         facts = [
             Fact("Projects", obj.project_count),
             Fact("Users", obj.user_count),
             Fact("Description", obj.description or NOTHING),
             Fact("Made", moment(obj.created_at)),
         ]
-        return (Facts("About this domain", facts), Table("Projects", ["Project", "Description", "Age"], rows, empty="It has no project yet."))
+        return (
+            Facts("About this domain", facts),
+            Table("Projects", ["Project", "Description", "Age"], rows, empty="It has no project yet."),
+        )
 
 
 @admin.register(Project, site=site)
@@ -90,8 +97,18 @@ class ProjectAdmin(DirectoryAdmin):
         ("<uuid:object_id>/disable/", change.DisableProjectPage, "disable"),
     )
     offers = (
-        Offer("Enable", "enable", PROJECT_ENABLE, icon="toggle_on", post=True, shown=lambda project: not project.enabled),
-        Offer("Disable", "disable", PROJECT_DISABLE, icon="toggle_off", post=True, danger=True, shown=lambda project: project.enabled),
+        Offer(
+            "Enable", "enable", PROJECT_ENABLE, icon="toggle_on", post=True, shown=lambda project: not project.enabled
+        ),
+        Offer(
+            "Disable",
+            "disable",
+            PROJECT_DISABLE,
+            icon="toggle_off",
+            post=True,
+            danger=True,
+            shown=lambda project: project.enabled,
+        ),
     )
     empty_title = "No project yet"
     empty_text = "A project owns what people make. Make one, or sync a cloud account: each project there gets one here."
@@ -108,8 +125,10 @@ class ProjectAdmin(DirectoryAdmin):
         return (anchor(site.url_for(obj.domain, actor), f"domain {obj.domain.name}"),)
 
     def overview(self, request: HttpRequest, obj: Project) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
-        given = visible_to(RoleAssignment.objects.for_list().filter(project=obj), actor, "identity.role_assignments.list")
+        actor = actor_of(request)
+        given = visible_to(
+            RoleAssignment.objects.for_list().filter(project=obj), actor, "identity.role_assignments.list"
+        )
         facts = [
             Fact("Domain", anchor(site.url_for(obj.domain, actor), obj.domain.name)),
             Fact("Description", obj.description or NOTHING),
@@ -118,10 +137,15 @@ class ProjectAdmin(DirectoryAdmin):
         return (Facts("About this project", facts), people_table(given[:SHOWN]))
 
 
-def people_table(given: Sequence[RoleAssignment]) -> Table:
+def people_table(given: Iterable[RoleAssignment]) -> Table:
     """Who has which role."""
-    rows = [[anchor(site.url_of("user", g.user_id), g.user), g.role.name.replace("_", " "), moment(g.created_at)] for g in given]
-    return Table("People", ["Person", "Role", "Since"], rows, empty="Nobody has a role in it, or you may not see who does.")
+    rows = [
+        [anchor(site.url_of("user", g.user_id), g.user), g.role.name.replace("_", " "), moment(g.created_at)]
+        for g in given
+    ]
+    return Table(
+        "People", ["Person", "Role", "Since"], rows, empty="Nobody has a role in it, or you may not see who does."
+    )
 
 
 @admin.register(User, site=site)
@@ -145,13 +169,22 @@ class UserAdmin(DirectoryAdmin):
         Offer("Give a role", "role", Verb("identity.role_assignments.create"), icon="badge"),
         Offer("Set a password", "password", SET_PASSWORD, icon="key"),
         Offer("Enable", "enable", USER_ENABLE, icon="toggle_on", post=True, shown=lambda user: not user.enabled),
-        Offer("Disable", "disable", USER_DISABLE, icon="toggle_off", post=True, danger=True, shown=lambda user: user.enabled),
+        Offer(
+            "Disable",
+            "disable",
+            USER_DISABLE,
+            icon="toggle_off",
+            post=True,
+            danger=True,
+            shown=lambda user: user.enabled,
+        ),
     )
     empty_title = "No user yet"
     empty_text = "Make a user and give them a role in a project, a domain or the whole system."
 
     def base_rows(self) -> QuerySet[Any]:
-        return User.objects.for_list()
+        rows: QuerySet[Any] = User.objects.for_list()
+        return rows
 
     def object_title(self, obj: User) -> str:
         return obj.name
@@ -175,7 +208,7 @@ class UserAdmin(DirectoryAdmin):
         return super().tabs(request, obj)
 
     def overview(self, request: HttpRequest, obj: User) -> Sequence[Any]:
-        actor: Actor = request.actor  # type: ignore[attr-defined]
+        actor = actor_of(request)
         given = visible_to(RoleAssignment.objects.for_list().filter(user=obj), actor, "identity.role_assignments.list")
         rows = [
             [

@@ -22,7 +22,10 @@ class AccountForm(ConsoleForm):
     """What Skydeck has to know to log in to a cloud."""
 
     sections = (
-        ("How to log in", ("access_url", "auth_kind", "username", "application_credential_id", "secret", "project_name")),
+        (
+            "How to log in",
+            ("access_url", "auth_kind", "username", "application_credential_id", "secret", "project_name"),
+        ),
     )
     more = (
         "user_domain_name", "project_domain_name", "interface", "regions", "verify_tls", "ca_bundle", "read_only",
@@ -30,13 +33,19 @@ class AccountForm(ConsoleForm):
     )  # fmt: skip
     field_of = {"auth_url": "access_url", "password": "secret"}
 
-    name = forms.CharField(label="Name", max_length=128, widget=TextInput(), help_text="What people here call this cloud.")
+    name = forms.CharField(
+        label="Name", max_length=128, widget=TextInput(), help_text="What people here call this cloud."
+    )
     provider = forms.ChoiceField(label="Cloud", widget=Radios())
     domain = forms.ModelChoiceField(Domain.objects.none(), label="Belongs to domain", widget=Select(), empty_label=None)
     access_url = forms.CharField(
-        label="Identity URL", max_length=255, widget=TextInput({"inputmode": "url", "placeholder": "https://cloud.example:5000/v3"})
+        label="Identity URL",
+        max_length=255,
+        widget=TextInput({"inputmode": "url", "placeholder": "https://cloud.example:5000/v3"}),
     )
-    auth_kind = forms.ChoiceField(label="Log in with", choices=AuthKind.choices, initial=AuthKind.PASSWORD, widget=Radios())
+    auth_kind = forms.ChoiceField(
+        label="Log in with", choices=AuthKind.choices, initial=AuthKind.PASSWORD, widget=Radios()
+    )
     username = forms.CharField(label="User", required=False, max_length=128, widget=TextInput())
     application_credential_id = forms.CharField(
         label="Application credential's id", required=False, max_length=128, widget=TextInput()
@@ -44,12 +53,21 @@ class AccountForm(ConsoleForm):
     secret = forms.CharField(label="Password or secret", required=False, strip=False, widget=PasswordInput())
     project_name = forms.CharField(label="Project", required=False, max_length=128, widget=TextInput())
     user_domain_name = forms.CharField(label="User's domain", required=False, initial="Default", widget=TextInput())
-    project_domain_name = forms.CharField(label="Project's domain", required=False, initial="Default", widget=TextInput())
-    interface = forms.ChoiceField(label="Endpoints", choices=Interface.choices, initial=Interface.PUBLIC, widget=Select())
-    regions = forms.CharField(
-        label="Regions", required=False, widget=TextInput(), help_text="Names with commas between them; empty: all that the cloud has."
+    project_domain_name = forms.CharField(
+        label="Project's domain", required=False, initial="Default", widget=TextInput()
     )
-    verify_tls = forms.BooleanField(label="Check the server's certificate", required=False, initial=True, widget=Switch())
+    interface = forms.ChoiceField(
+        label="Endpoints", choices=Interface.choices, initial=Interface.PUBLIC, widget=Select()
+    )
+    regions = forms.CharField(
+        label="Regions",
+        required=False,
+        widget=TextInput(),
+        help_text="Names with commas between them; empty: all that the cloud has.",
+    )
+    verify_tls = forms.BooleanField(
+        label="Check the server's certificate", required=False, initial=True, widget=Switch()
+    )
     ca_bundle = forms.CharField(
         label="CA bundle", required=False, strip=False, widget=TextArea({"placeholder": "-----BEGIN CERTIFICATE-----"}),
         help_text="PEM, when the cloud's certificate is signed by a CA of your own.",
@@ -58,11 +76,16 @@ class AccountForm(ConsoleForm):
         label="Only read; change nothing through this account", required=False, widget=Switch()
     )
     drift_policy = forms.ChoiceField(
-        label="When something was changed at the cloud", choices=DriftPolicy.choices, initial=DriftPolicy.ADOPT, widget=Select()
+        label="When something was changed at the cloud",
+        choices=DriftPolicy.choices,
+        initial=DriftPolicy.ADOPT,
+        widget=Select(),
     )
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
 
-    def __init__(self, *args: Any, actor: Actor, providers: tuple[str, ...], account: CloudAccount | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, actor: Actor, providers: tuple[str, ...], account: CloudAccount | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.actor = actor
         self.account = account
@@ -73,7 +96,8 @@ class AccountForm(ConsoleForm):
         domain: Any = self.fields["domain"]
         domain.queryset = visible_to(Domain.objects.all(), actor, "identity.domains.list")
         for name in ("username", "application_credential_id", "secret", "project_name"):
-            self.fields[name].expected = account is None
+            field: Any = self.fields[name]
+            field.expected = account is None
         if account is not None:
             for fixed in ("provider", "domain"):
                 del self.fields[fixed]

@@ -81,10 +81,14 @@ class EditAccountPage(AccountPage):
         return f"Change account {self.obj.name}"
 
     def why_not(self) -> str:
-        return missing_right(self.obj, self.actor, f"{services.RIGHT}.update") or guards.not_deleting(self.obj, self.actor)
+        return missing_right(self.obj, self.actor, f"{services.RIGHT}.update") or guards.not_deleting(
+            self.obj, self.actor
+        )
 
     def initial(self) -> dict[str, Any]:
-        values = {name: getattr(self.obj, name) for name in (*LOGIN, "name", "read_only", "drift_policy", "description")}
+        values = {
+            name: getattr(self.obj, name) for name in (*LOGIN, "name", "read_only", "drift_policy", "description")
+        }
         return {**values, "secret": "", "regions": ", ".join(self.obj.regions)}
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
@@ -102,7 +106,9 @@ class ForgetAccountPage(ChangePage):
         return f"Forget account {self.obj.name}"
 
     def get_intro(self) -> str:
-        balancers = LoadBalancer.objects.filter(manager__account=self.obj, deleted_at=None).aggregate(n=Count("pk"))["n"]
+        balancers = LoadBalancer.objects.filter(manager__account=self.obj, deleted_at=None).aggregate(n=Count("pk"))[
+            "n"
+        ]
         networks = Network.objects.filter(manager__account=self.obj, deleted_at=None).aggregate(n=Count("pk"))["n"]
         return (
             f"Skydeck forgets {plural(balancers, 'load balancer')} with everything in them, {plural(networks, 'network')} and "
@@ -113,7 +119,9 @@ class ForgetAccountPage(ChangePage):
         return {"name": self.obj.name}
 
     def why_not(self) -> str:
-        return missing_right(self.obj, self.actor, f"{services.RIGHT}.delete") or guards.can_delete(self.obj, self.actor)
+        return missing_right(self.obj, self.actor, f"{services.RIGHT}.delete") or guards.can_delete(
+            self.obj, self.actor
+        )
 
     confirm_label = "Forget this account"
 

@@ -30,7 +30,7 @@ BACKEND_FIELDS = {"backend": "backends", "address": "backends", "port": "backend
 STICKY_FIELDS = ("sticky_session", "sticky_session_type", "sticky_session_cookie")
 
 
-class NetworkField(forms.ModelChoiceField):
+class NetworkField(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A network, told with its range, its place and how many of its addresses are taken."""
 
     def label_from_instance(self, obj: Any) -> str:
@@ -39,14 +39,14 @@ class NetworkField(forms.ModelChoiceField):
         return f"{obj.name} {obj.cidr} · {obj.manager.account.name} / {obj.region.name}{room}"
 
 
-class EipField(forms.ModelChoiceField):
+class EipField(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A free elastic IP, told with its place."""
 
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.ip_addr} · {obj.manager.account.name} / {obj.region.name}"
 
 
-class ProjectField(forms.ModelChoiceField):
+class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A project, told with its domain."""
 
     def label_from_instance(self, obj: Any) -> str:
@@ -102,18 +102,32 @@ class WizardForm(ConsoleForm):
     field_of = {**BACKEND_FIELDS, "address": "address", "manager": "network", "address_type": "eip"}
 
     project = ProjectField(
-        Project.objects.none(), label="Project", required=False, widget=Select(), empty_label="The one that owns the network"
+        Project.objects.none(),
+        label="Project",
+        required=False,
+        widget=Select(),
+        empty_label="The one that owns the network",
     )
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     network = NetworkField(Network.objects.none(), label="Network", widget=Select(), empty_label=None)
     eip = EipField(
-        Eip.objects.none(), label="Elastic IP", required=False, widget=Select(), empty_label="None: reached from inside only"
+        Eip.objects.none(),
+        label="Elastic IP",
+        required=False,
+        widget=Select(),
+        empty_label="None: reached from inside only",
     )
     listener_type = type_field(set())
     listener_port = forms.IntegerField(label="Port", initial=80, widget=NumberInput())
-    backends = BackendsField(label="Addresses", required=False, help_text=f"{BACKENDS_HELP} Without a port, the listener's is taken.")
-    address = forms.CharField(label="Address in the network", required=False, widget=TextInput({"placeholder": "chosen by the cloud"}))
-    scheduler = forms.ChoiceField(label="Share the traffic", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select())
+    backends = BackendsField(
+        label="Addresses", required=False, help_text=f"{BACKENDS_HELP} Without a port, the listener's is taken."
+    )
+    address = forms.CharField(
+        label="Address in the network", required=False, widget=TextInput({"placeholder": "chosen by the cloud"})
+    )
+    scheduler = forms.ChoiceField(
+        label="Share the traffic", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select()
+    )
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
     disable_delete = forms.BooleanField(label="Protect it against deletion", required=False, widget=Switch())
 
@@ -122,7 +136,9 @@ class WizardForm(ConsoleForm):
         fields: Any = self.fields
         fields["network"].queryset = networks_for(actor)
         fields["eip"].queryset = free_eips(actor)
-        projects = visible_to(Project.objects.select_related("domain").filter(enabled=True), actor, "identity.projects.list")
+        projects = visible_to(
+            Project.objects.select_related("domain").filter(enabled=True), actor, "identity.projects.list"
+        )
         fields["project"].queryset = projects
         fields["project"].expected = True
         if actor.reach is Reach.PROJECT:
@@ -157,24 +173,54 @@ class BalancerForm(ConsoleForm):
 class ListenerForm(ConsoleForm):
     """A new listener, with new backends or an existing group behind it."""
 
-    more = ("scheduler", *STICKY_FIELDS, "connection_limit", "client_idle_timeout", "backend_connect_timeout", "backend_idle_timeout", "description")
+    more = (
+        "scheduler",
+        *STICKY_FIELDS,
+        "connection_limit",
+        "client_idle_timeout",
+        "backend_connect_timeout",
+        "backend_idle_timeout",
+        "description",
+    )
     field_of = BACKEND_FIELDS
 
     listener_type = type_field(set())
     listener_port = forms.IntegerField(label="Port", widget=NumberInput())
-    name = forms.CharField(label="Name", required=False, max_length=128, widget=TextInput({"placeholder": "made of protocol and port"}))
-    backend_group = forms.ModelChoiceField(
-        BackendGroup.objects.none(), label="Backend group", required=False, widget=Select(), empty_label="A new one, with the addresses below"
+    name = forms.CharField(
+        label="Name", required=False, max_length=128, widget=TextInput({"placeholder": "made of protocol and port"})
     )
-    backends = BackendsField(label="Addresses", required=False, help_text=f"{BACKENDS_HELP} Without a port, the listener's is taken.")
-    scheduler = forms.ChoiceField(label="Share the traffic", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select())
-    sticky_session = forms.BooleanField(label="Keep a client on the same backend (cookie)", required=False, widget=Switch())
-    sticky_session_type = forms.ChoiceField(label="Whose cookie", choices=StickyType.choices, initial=StickyType.INSERT, widget=Select())
-    sticky_session_cookie = forms.CharField(label="Name of the application's cookie", required=False, max_length=128, widget=TextInput())
-    connection_limit = forms.IntegerField(label="Most connections at once", initial=-1, widget=NumberInput(), help_text="-1 is no limit.")
+    backend_group = forms.ModelChoiceField(
+        BackendGroup.objects.none(),
+        label="Backend group",
+        required=False,
+        widget=Select(),
+        empty_label="A new one, with the addresses below",
+    )
+    backends = BackendsField(
+        label="Addresses", required=False, help_text=f"{BACKENDS_HELP} Without a port, the listener's is taken."
+    )
+    scheduler = forms.ChoiceField(
+        label="Share the traffic", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select()
+    )
+    sticky_session = forms.BooleanField(
+        label="Keep a client on the same backend (cookie)", required=False, widget=Switch()
+    )
+    sticky_session_type = forms.ChoiceField(
+        label="Whose cookie", choices=StickyType.choices, initial=StickyType.INSERT, widget=Select()
+    )
+    sticky_session_cookie = forms.CharField(
+        label="Name of the application's cookie", required=False, max_length=128, widget=TextInput()
+    )
+    connection_limit = forms.IntegerField(
+        label="Most connections at once", initial=-1, widget=NumberInput(), help_text="-1 is no limit."
+    )
     client_idle_timeout = forms.IntegerField(label="Client may be silent for (ms)", initial=50000, widget=NumberInput())
-    backend_connect_timeout = forms.IntegerField(label="Backend must answer within (ms)", initial=5000, widget=NumberInput())
-    backend_idle_timeout = forms.IntegerField(label="Backend may be silent for (ms)", initial=50000, widget=NumberInput())
+    backend_connect_timeout = forms.IntegerField(
+        label="Backend must answer within (ms)", initial=5000, widget=NumberInput()
+    )
+    backend_idle_timeout = forms.IntegerField(
+        label="Backend may be silent for (ms)", initial=50000, widget=NumberInput()
+    )
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
 
     def __init__(self, *args: Any, lb: LoadBalancer, **kwargs: Any) -> None:
@@ -194,7 +240,9 @@ class ListenerForm(ConsoleForm):
             except Problem as problem:
                 self.add_problem(problem)
         if values.get("backend_group") is not None and values.get("backends"):
-            self.add_error("backends", "Give either addresses or an existing group; backends are added to a group on its own page.")
+            self.add_error(
+                "backends", "Give either addresses or an existing group; backends are added to a group on its own page."
+            )
         return values
 
 
@@ -206,13 +254,23 @@ class ListenerChangeForm(ConsoleForm):
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     enabled = forms.BooleanField(label="Switched on: it takes traffic", required=False, widget=Switch())
     backend_group = forms.ModelChoiceField(
-        BackendGroup.objects.none(), label="Backend group", required=False, widget=Select(), empty_label="None: it sends traffic nowhere"
+        BackendGroup.objects.none(),
+        label="Backend group",
+        required=False,
+        widget=Select(),
+        empty_label="None: it sends traffic nowhere",
     )
     scheduler = forms.ChoiceField(label="Share the traffic", choices=Scheduler.choices, widget=Select())
-    sticky_session = forms.BooleanField(label="Keep a client on the same backend (cookie)", required=False, widget=Switch())
+    sticky_session = forms.BooleanField(
+        label="Keep a client on the same backend (cookie)", required=False, widget=Switch()
+    )
     sticky_session_type = forms.ChoiceField(label="Whose cookie", choices=StickyType.choices, widget=Select())
-    sticky_session_cookie = forms.CharField(label="Name of the application's cookie", required=False, max_length=128, widget=TextInput())
-    connection_limit = forms.IntegerField(label="Most connections at once", widget=NumberInput(), help_text="-1 is no limit.")
+    sticky_session_cookie = forms.CharField(
+        label="Name of the application's cookie", required=False, max_length=128, widget=TextInput()
+    )
+    connection_limit = forms.IntegerField(
+        label="Most connections at once", widget=NumberInput(), help_text="-1 is no limit."
+    )
     client_idle_timeout = forms.IntegerField(label="Client may be silent for (ms)", widget=NumberInput())
     backend_connect_timeout = forms.IntegerField(label="Backend must answer within (ms)", widget=NumberInput())
     backend_idle_timeout = forms.IntegerField(label="Backend may be silent for (ms)", widget=NumberInput())
@@ -262,7 +320,9 @@ class BackendsForm(ConsoleForm):
 class BackendChangeForm(ConsoleForm):
     """What can be changed of a backend; its address and port are fixed."""
 
-    weight = forms.IntegerField(label="Weight", widget=NumberInput(), help_text="From 0 to 256. 0 drains it: no new connections.")
+    weight = forms.IntegerField(
+        label="Weight", widget=NumberInput(), help_text="From 0 to 256. 0 drains it: no new connections."
+    )
     enabled = forms.BooleanField(label="Switched on: it takes traffic", required=False, widget=Switch())
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     version = forms.IntegerField(widget=forms.HiddenInput())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from compute.loadbalancers import guards, services
@@ -28,17 +28,29 @@ READ, ASSOCIATE, DISSOCIATE = (
 ADD_LISTENER = Verb(f"{LISTENERS}.create", guards.changeable)
 ADD_GROUP = Verb(f"{GROUPS}.create", guards.changeable)
 ADD_BACKENDS = Verb(f"{BACKENDS}.create", guards.changeable)
-EDIT_BALANCER, DELETE_BALANCER = Verb(f"{BALANCERS}.update", guards.changeable), Verb(f"{BALANCERS}.delete", guards.deletable)
-EDIT_LISTENER, DELETE_LISTENER = Verb(f"{LISTENERS}.update", guards.changeable), Verb(f"{LISTENERS}.delete", guards.deletable)
+EDIT_BALANCER, DELETE_BALANCER = (
+    Verb(f"{BALANCERS}.update", guards.changeable),
+    Verb(f"{BALANCERS}.delete", guards.deletable),
+)
+EDIT_LISTENER, DELETE_LISTENER = (
+    Verb(f"{LISTENERS}.update", guards.changeable),
+    Verb(f"{LISTENERS}.delete", guards.deletable),
+)
 EDIT_GROUP, DELETE_GROUP = Verb(f"{GROUPS}.update", guards.changeable), Verb(f"{GROUPS}.delete", guards.group_deletable)
-EDIT_BACKEND, DELETE_BACKEND = Verb(f"{BACKENDS}.update", guards.changeable), Verb(f"{BACKENDS}.delete", guards.deletable)
+EDIT_BACKEND, DELETE_BACKEND = (
+    Verb(f"{BACKENDS}.update", guards.changeable),
+    Verb(f"{BACKENDS}.delete", guards.deletable),
+)
 
 
 class TreePage(ChangePage):
     """A change on a balancer's tree. `verb`: what says whether it is possible now."""
 
-    plan_of = staticmethod(preview)
+    has_plan = True
     verb: Verb | Action | None = None
+
+    def plan_of(self, call: Callable[[], Change]) -> Plan:
+        return preview(call)
 
     def why_not(self) -> str:
         return self.verb.why_not(self.obj, self.actor) if self.verb is not None else ""
@@ -107,7 +119,9 @@ class WizardPage(TreePage):
         return {"actor": self.actor}
 
     def initial(self) -> dict[str, Any]:
-        taken = set(self.admin.rows_to_count(self.request).filter(name__startswith="lb-").values_list("name", flat=True))
+        taken = set(
+            self.admin.rows_to_count(self.request).filter(name__startswith="lb-").values_list("name", flat=True)
+        )
         return {"name": next(name for n in range(1, len(taken) + 2) if (name := f"lb-{n}") not in taken)}
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
@@ -171,7 +185,9 @@ class AssociateEipPage(TreePage):
         return {"actor": self.actor, "lb": self.obj}
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
-        return services.loadbalancer_associate_eip(self.obj, actor=self.actor, eip=values["eip"], plan_digest=plan_digest)
+        return services.loadbalancer_associate_eip(
+            self.obj, actor=self.actor, eip=values["eip"], plan_digest=plan_digest
+        )
 
 
 class DissociateEipPage(TreePage):
@@ -225,7 +241,15 @@ class EditListenerPage(EditPage):
     def before(self) -> dict[str, Any]:
         listener: Listener = self.obj
         pool = listener.pool_binding
-        own = ("name", "enabled", "connection_limit", "client_idle_timeout", "backend_connect_timeout", "backend_idle_timeout", "description")
+        own = (
+            "name",
+            "enabled",
+            "connection_limit",
+            "client_idle_timeout",
+            "backend_connect_timeout",
+            "backend_idle_timeout",
+            "description",
+        )
         return {
             **{name: getattr(listener, name) for name in own},
             "backend_group": pool.backend_group if pool else None,
@@ -254,7 +278,7 @@ class AddGroupPage(TreePage):
 
     form_class = forms.GroupForm
     verb = ADD_GROUP
-    plan_of = None
+    has_plan = False
     confirm_label = "Add it"
     intro = "A group becomes a pool at the cloud as soon as a listener uses it."
 

@@ -94,10 +94,15 @@ def layout(graph: Graph) -> Picture:
         heads.append((x, head))
         for node in nodes:
             places[node.key] = (x, heights[node.key])
-            boxes.append(Box(node, x, heights[node.key], short(node.title, TITLE_LETTERS), short(node.line, LINE_LETTERS)))
+            boxes.append(
+                Box(node, x, heights[node.key], short(node.title, TITLE_LETTERS), short(node.line, LINE_LETTERS))
+            )
     tones = {node.key: node.tone for _, nodes in columns for node in nodes}
     curves = [
-        Curve(_curve(places[source], places[target], across), str(tones[target]) if tones[target] in (Tone.BAD, Tone.WARN) else "")
+        Curve(
+            _curve(places[source], places[target], across),
+            str(tones[target]) if tones[target] in (Tone.BAD, Tone.WARN) else "",
+        )
         for source, target in graph.links
         if source in places and target in places
     ]

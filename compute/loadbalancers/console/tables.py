@@ -109,7 +109,9 @@ def backend_table(title: str, backends: Sequence[Backend], members: Sequence[Mem
                 f"{backend.weight}, drained" if backend.weight == 0 else backend.weight,
                 moment(since, "–"),
                 why_words(wrong) if wrong is not None else NOTHING,
-                NOTHING if why_not or backend.delete_requested_at else anchor(admin.page_url("edit", backend.pk), "Change"),
+                NOTHING
+                if why_not or backend.delete_requested_at
+                else anchor(admin.page_url("edit", backend.pk), "Change"),
             ]
         )
     return Table(title, BACKEND_COLUMNS, rows, empty="It has no backends. Add the addresses that traffic should go to.")
@@ -125,13 +127,21 @@ def pool_table(pools: Sequence[PoolBinding]) -> Table:
         for pool in pools
     ]  # fmt: skip
     columns = ["Used by", "State", "Protocol", "Shares the traffic", "Keeps a client on a backend", "Pool at the cloud"]
-    return Table("Uses", columns, rows, empty="Nothing uses it yet, so there is no pool at the cloud. Point a listener at it.")
+    return Table(
+        "Uses", columns, rows, empty="Nothing uses it yet, so there is no pool at the cloud. Point a listener at it."
+    )
 
 
 def member_table(members: Sequence[MemberBinding]) -> Table:
     """The uses of a backend: each is a member at the cloud."""
     rows = [
-        [use_words(member.pool_binding), badges(row_badges(member)), moment(member.observed_at, "–"), why_words(member), code(member.external_id)]
+        [
+            use_words(member.pool_binding),
+            badges(row_badges(member)),
+            moment(member.observed_at, "–"),
+            why_words(member),
+            code(member.external_id),
+        ]
         for member in members
     ]
     columns = ["In the pool for", "State", "Since", "Why", "Member at the cloud"]

@@ -99,7 +99,9 @@ class _Drawing:
         self.links.append(("entry", "lb"))
         if eip is not None:
             tone = Tone.BAD if eip.failure else Tone.OK
-            return Node("entry", "elastic IP", eip.ip_addr, "from outside", eip.status, tone, url=self.url_of("eip", eip.pk))
+            return Node(
+                "entry", "elastic IP", eip.ip_addr, "from outside", eip.status, tone, url=self.url_of("eip", eip.pk)
+            )
         network = lb.network.name if lb.network else "its network"
         if lb.address_type == AddressType.INTERNET:
             return Node("entry", "way in", "Outside", "its elastic IP is not known", "", Tone.WARN)
@@ -112,7 +114,14 @@ class _Drawing:
         if row.pool_binding_id is None and not self.policies.get(row.external_id):
             why = why or "it sends traffic nowhere: it has no backend group"
         return Node(
-            f"listener-{row.pk}", "listener", row.name, line, state_words(row), tone_of(row), why, self.url_of("listener", row.pk)
+            f"listener-{row.pk}",
+            "listener",
+            row.name,
+            line,
+            state_words(row),
+            tone_of(row),
+            why,
+            self.url_of("listener", row.pk),
         )
 
     def _rules(self) -> tuple[list[Node], list[PoolBinding]]:
@@ -130,7 +139,7 @@ class _Drawing:
 
         for row in self.tree.listeners:
             found = self.policies.get(row.external_id, []) if row.external_id else []
-            default = by_pk.get(row.pool_binding_id)
+            default = by_pk.get(row.pool_binding_id) if row.pool_binding_id else None
             for number, policy in enumerate(found):
                 key = f"rule-{row.pk}-{number}"
                 self.links.append((f"listener-{row.pk}", key))

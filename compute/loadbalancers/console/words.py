@@ -76,7 +76,11 @@ def trouble_words(row: Any) -> str:
     reason = str((row.failure or {}).get("detail", ""))
     ours = our_badge(row)
     if ours.tone is Tone.BAD:
-        return f"is {ours.text}. {reason}".strip() if ours.text.startswith("in ") else f"has a problem: {ours.text}. {reason}".strip()
+        return (
+            f"is {ours.text}. {reason}".strip()
+            if ours.text.startswith("in ")
+            else f"has a problem: {ours.text}. {reason}".strip()
+        )
     meaning = MEANING.get(row.operating_status, "it is not well")
     return f"is {row.operating_status}: {meaning}."
 

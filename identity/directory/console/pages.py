@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from core.access import Actor, Reach, visible_to
 from core.actions import missing_right
+from core.admin.actors import actor_of
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.forms import ConsoleForm, PasswordInput, Select, Switch, TextInput
 from core.admin.parts import verb_named
@@ -57,7 +58,11 @@ class RoleFields(ConsoleForm):
 
     role = forms.ModelChoiceField(Role.objects.none(), label="Role", widget=Select(), empty_label=None)
     project = forms.ModelChoiceField(
-        Project.objects.none(), label="In project", required=False, widget=Select(), empty_label="No project: where the role reaches"
+        Project.objects.none(),
+        label="In project",
+        required=False,
+        widget=Select(),
+        empty_label="No project: where the role reaches",
     )
 
     def offer(self, actor: Actor) -> None:
@@ -72,7 +77,10 @@ class RoleFields(ConsoleForm):
 class UserForm(OwnedForm, RoleFields):
     """A new user, with a first role."""
 
-    sections = (("Person", ("domain", "name", "display_name", "email", "password")), ("First role", ("role", "project")))
+    sections = (
+        ("Person", ("domain", "name", "display_name", "email", "password")),
+        ("First role", ("role", "project")),
+    )
 
     name = forms.CharField(label="Log-in name", max_length=64, widget=TextInput({"autocapitalize": "none"}))
     display_name = forms.CharField(label="Full name", required=False, max_length=128, widget=TextInput())
@@ -242,10 +250,12 @@ class PreferencesForm(ConsoleForm):
 def preferences(request: HttpRequest) -> HttpResponse:
     """One's own preferences."""
     user: Any = request.user
-    form = PreferencesForm(request.POST if request.method == "POST" else None, initial={"skip_plan": user.preference("skip_plan")})
+    form = PreferencesForm(
+        request.POST if request.method == "POST" else None, initial={"skip_plan": user.preference("skip_plan")}
+    )
     if request.method == "POST" and form.is_valid():
         try:
-            services.user_update(user, actor=request.actor, preferences=form.cleaned_data)  # type: ignore[attr-defined]
+            services.user_update(user, actor=actor_of(request), preferences=form.cleaned_data)
         except Problem as problem:
             form.add_problem(problem)
         else:
@@ -260,5 +270,3 @@ def preferences(request: HttpRequest) -> HttpResponse:
         "list_url": reverse("console:index"),
     }
     return TemplateResponse(request, "console/form.html", context)
-
-

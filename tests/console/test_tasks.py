@@ -1,0 +1,109 @@
+"""The task page: live while work goes on, and the ways out when it did not succeed."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from compute.loadbalancers.models import LoadBalancer
+from core.admin.site import site
+from core.tasks.models import Task, TaskStep
+from tests.console.conftest import few_queries
+from tests.world import World
+
+POLL = {"HX-Request": "true"}
+
+
+def test_it_looks_again_until_the_task_has_ended(boss: Client, world: World) -> None:
+    change = world.create("shop")
+    assert change.task is not None
+    url = site.url_of("task", change.task.pk)
+    page = boss.get(url).content.decode()
+    assert 'hx-trigger="every 1s"' in page and "queued" in page and "Stop" in page
+    assert boss.get(url, headers=POLL).status_code == 200
+    world.work()
+    last = boss.get(url, headers=POLL)
+    assert last.status_code == 286 and "Done in" in last.content.decode()
+    assert 'hx-trigger="every' not in boss.get(url).content.decode()
+
+
+def test_steps_and_what_was_sent(boss: Client, shop: LoadBalancer) -> None:
+    task = Task.objects.get(kind="loadbalancer.reconcile")
+    url = site.url_of("task", task.pk)
+    with few_queries():
+        page = boss.get(url).content.decode()
+    assert "Create load balancer shop" in page and 'aria-valuenow="100"' in page
+    sent = boss.get(f"{url}events/").content.decode()
+    assert "POST" in sent and "req-" in sent
+    assert "created" in boss.get(f"{url}changes/").content.decode()
+
+
+def test_a_queued_task_is_stopped(boss: Client, world: World) -> None:
+    task = world.create("shop").task
+    assert task is not None
+    answer = boss.post(site.admin_for("task").page_url("cancel", task.pk), follow=True)
+    task.refresh_from_db()
+    assert task.state == "cancelled" and "Nothing had been sent" in answer.content.decode()
+
+
+@pytest.fixture
+def failed(world: World) -> Task:
+    """A task that the cloud refused."""
+    task = world.create("shop").task
+    assert task is not None
+    Task.objects.filter(pk=task.pk).update(
+        state="failed",
+        problem={
+            "detail": "The cloud says the quota is used up.",
+            "hint": "Ask for more.",
+            "cause": "Quota exceeded",
+            "cloud_request_id": "req-77",
+        },
+    )
+    TaskStep.objects.create(
+        task=task, position=0, mark="m", sentence="Create load balancer shop.", state="failed",
+        problem={"detail": "Refused.", "cause": "Quota exceeded"},
+    )  # fmt: skip
+    task.refresh_from_db()
+    return task
+
+
+def test_a_failed_task_says_what_why_and_what_next(boss: Client, failed: Task) -> None:
+    page = boss.get(site.url_of("task", failed.pk)).content.decode()
+    for words in (
+        "quota is used up",
+        "Ask for more.",
+        "Quota exceeded",
+        "req-77",
+        "Run again",
+        "Take back what was not sent",
+    ):
+        assert words in page, words
+
+
+def test_a_failed_task_is_run_again_once(boss: Client, failed: Task) -> None:
+    url = site.admin_for("task").page_url("retry", failed.pk)
+    answer = boss.post(url)
+    again = Task.objects.filter(state="queued").get()
+    assert answer["Location"] == site.url_of("task", again.pk)
+    page = boss.get(site.url_of("task", failed.pk)).content.decode()
+    assert "run again or taken back" in page and 'aria-disabled="true"' in page
+    assert "already" in boss.post(url, follow=True).content.decode()
+
+
+def test_what_was_not_sent_is_taken_back(boss: Client, world: World, failed: Task) -> None:
+    boss.post(site.admin_for("task").page_url("revert", failed.pk))
+    world.work()
+    assert not LoadBalancer.objects.filter(deleted_at=None).exists()
+
+
+def test_a_plan_that_changed_is_shown(boss: Client, failed: Task) -> None:
+    Task.objects.filter(pk=failed.pk).update(
+        problem={
+            "code": "PlanChangedError",
+            "detail": "The cloud changed since you looked.",
+            "plan": [{"sentence": "Create pool other."}],
+        }
+    )
+    page = boss.get(site.url_of("task", failed.pk)).content.decode()
+    assert "What it would do now" in page and "Create pool other." in page
