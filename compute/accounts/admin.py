@@ -64,7 +64,7 @@ class CloudAccountAdmin(ResourceAdmin):
     counted = Q(deleted_at=None)
     add_label = "Connect a cloud"
     in_palette = True
-    list_display = ("state", "name", "brand", "address", "domain_name", "read", "last_sync")
+    list_display = ("state", "name", "cloud", "address", "domain_name", "read", "last_sync")
     list_filter = (word_filter("cloud", "brand", "provider", (("openstack", "OpenStack"), ("memory", "Memory"))),)
     search_fields = ("name", "access_url", "username", "project_name")
     groups = (
@@ -96,6 +96,10 @@ class CloudAccountAdmin(ResourceAdmin):
 
     def states(self, obj: CloudAccount) -> list[Badge]:
         return account_states(obj)
+
+    @admin.display(description="Cloud", ordering="brand")
+    def cloud(self, obj: CloudAccount) -> str:
+        return obj.brand
 
     @admin.display(description="Identity URL", ordering="access_url")
     def address(self, obj: CloudAccount) -> SafeString:

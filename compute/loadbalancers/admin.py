@@ -274,10 +274,8 @@ class BackendGroupAdmin(TreeAdmin):
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
-        bindings = PoolBinding.objects.filter(backend_group=row, deleted_at=None).select_related(
-            "backend_group", "listener"
-        )
-        row.pools = list(bindings)
+        bindings = PoolBinding.objects.filter(backend_group=row, deleted_at=None).select_related("backend_group")
+        row.pools = list(bindings.prefetch_related("default_listeners"))
         return row
 
     @admin.display(description="Load balancer", ordering="loadbalancer__name")
@@ -296,9 +294,7 @@ class BackendGroupAdmin(TreeAdmin):
 
     def overview(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
         actor = actor_of(request)
-        members = MemberBinding.objects.filter(pool_binding__in=obj.pools, deleted_at=None).select_related(
-            "pool_binding__listener"
-        )
+        members = MemberBinding.objects.filter(pool_binding__in=obj.pools, deleted_at=None)
         backends = Backend.objects.filter(backend_group=obj, deleted_at=None)
         facts = [
             Fact("Load balancer", related(obj.loadbalancer, actor)),
@@ -321,7 +317,8 @@ class BackendAdmin(TreeAdmin):
     right = "compute.loadbalancerbackends"
     managed_at = ("backend_group", "loadbalancer")
     groups = BACKEND_GROUPS
-    list_display = ("state", "name", "target", "weight_words", "group_link", "balancer_name", "place", "project_name")
+    list_display_links = ("target",)
+    list_display = ("state", "target", "weight_words", "group_link", "balancer_name", "place", "project_name")
     search_fields = ("name", "address", "backend_group__name", "backend_group__loadbalancer__name")
     search_help_text = "Address, name, group or balancer"
     pages = (
@@ -359,8 +356,8 @@ class BackendAdmin(TreeAdmin):
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
-        found = MemberBinding.objects.filter(backend=row, deleted_at=None).select_related("pool_binding__listener")
-        row.members = list(found)
+        found = MemberBinding.objects.filter(backend=row, deleted_at=None).select_related("pool_binding")
+        row.members = list(found.prefetch_related("pool_binding__default_listeners"))
         return row
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:

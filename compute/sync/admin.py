@@ -47,7 +47,7 @@ class SyncRunAdmin(ResourceAdmin):
     """Readings of accounts, newest first."""
 
     right = "compute.sync_runs"
-    list_display = ("state", "name", "when", "took", "found", "started_by")
+    list_display = ("state_word", "name", "when", "took", "found", "started_by")
     list_filter = (related_filter("account", "account", "account"),)
     search_fields = ("account__name", "started_by")
     groups = (
@@ -61,7 +61,7 @@ class SyncRunAdmin(ResourceAdmin):
     )
 
     @admin.display(description="State", ordering="state")
-    def state(self, obj: SyncRun) -> SafeString:
+    def state_word(self, obj: SyncRun) -> SafeString:
         return badge(RUN_BADGES[obj.state])
 
     @admin.display(description="Account", ordering="account__name")

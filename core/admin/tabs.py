@@ -15,10 +15,12 @@ from core.access import visible_to
 from core.admin.actors import actor_of
 from core.admin.markup import NOTHING, anchor, badge, code, moment, plain_value
 from core.admin.parts import Fact, Facts, Raw, Tab, Table
+from core.admin.site import site
 from core.admin.tones import Badge, Tone
 from core.admin.words import task_badge, task_title, verb_word
 from core.audit.models import AuditEvent
 from core.engine.merge import Standing, merge
+from core.ids import is_id
 from core.tasks.models import Task
 
 if TYPE_CHECKING:
@@ -86,19 +88,26 @@ def change_table(title: str, events: Iterable[AuditEvent], *, empty: str, with_o
     return Table(title, columns, rows, empty=empty)
 
 
+def told(name: str, value: Any) -> Any:
+    """A value of a change; the id of another row as a link to it."""
+    if not (isinstance(value, str) and is_id(value)):
+        return plain_value(value)
+    return anchor(site.url_of(name.replace("_", ""), value), f"…{value[-6:]}")
+
+
 def value_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> SafeString:
     """`weight: 10 → 0`, one line per field."""
     names = sorted({*before, *after})
     lines = [
-        (name, plain_value(before.get(name)), plain_value(after.get(name)))
+        (name, told(name, before.get(name)), told(name, after.get(name)))
         if name in before
-        else (name, "", plain_value(after.get(name)))
+        else (name, "", told(name, after.get(name)))
         for name in names
     ]
     return format_html_join(
         "",
         '<div class="sd-change"><b>{}</b>{} <ins>{}</ins></div>',
-        ((n, format_html(" <del>{}</del> →", b) if b else ":", a) for n, b, a in lines),
+        ((n.replace("_", " "), format_html(" <del>{}</del> →", b) if b else ":", a) for n, b, a in lines),
     )
 
 

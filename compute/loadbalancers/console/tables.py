@@ -15,15 +15,17 @@ from core.admin.markup import NOTHING, anchor, badges, code, moment
 from core.admin.parts import Button, Table
 from core.admin.site import site
 from core.admin.tones import Badge, Tone, worst
+from core.engine.plan import words
 
 BACKEND_COLUMNS = ("Backend", "State", "Weight", "Since", "Why", "Change")
 
 
 def use_words(pool: PoolBinding) -> str:
-    """What a pool was made for."""
-    if pool.listener is not None:
-        return f"listener {pool.listener.name}"
-    return str(Association(pool.associated_type).label)
+    """Which listeners send to a pool. Wants `default_listeners` loaded."""
+    names = [row.name for row in pool.default_listeners.all() if row.deleted_at is None]
+    if names:
+        return f"listener {words(names)}" if len(names) == 1 else f"listeners {words(names)}"
+    return "a rule" if pool.associated_type == Association.RULE else "no listener"
 
 
 def sticky_words(pool: PoolBinding) -> str:
