@@ -240,11 +240,7 @@ def account_update(
         changes = Changes(actor)
         if plain.get("name", account.name) != account.name:
             _check_names(account, domain=account.domain, name=plain["name"])
-        secret = login.pop("secret", None)
         changes.update(account, {**plain, **login})
-        if secret is not None:
-            account.secret = secret
-            account.save(update_fields=["secret"])
         if result is not None:
             _keep(account, result)
             account.save(update_fields=["status", "probe_at", "last_error", "last_error_at", "cloud_user", "cloud_roles"])

@@ -17,6 +17,9 @@ from core.audit.models import AuditEvent
 from core.audit.services import entry, record_many
 from core.engine.merge import same
 from core.errors import PreconditionFailedError
+from core.secrets import EncryptedTextField
+
+HIDDEN = "…"  # stands for a secret's value in audit rows: that it changed is told, what it is never
 
 
 def plain(value: Any) -> Any:
@@ -64,7 +67,8 @@ class Changes:
             before = getattr(row, name)
             if before is value or (type(before) is type(value) and same(before, value)) or before == value:
                 continue
-            fields[name] = [plain(before), plain(value)]
+            secret = isinstance(row._meta.get_field(name), EncryptedTextField)
+            fields[name] = [HIDDEN, HIDDEN] if secret else [plain(before), plain(value)]
             setattr(row, name, value)
         if not fields:
             return False
