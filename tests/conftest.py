@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import hypothesis
 import pytest
 from django.db import connection
 from rest_framework.test import APIClient
@@ -19,6 +21,10 @@ from identity.access.models import Role, RoleAssignment
 from identity.directory.bootstrap import ensure_roles
 from identity.directory.models import Domain, Project, User
 from identity.login.models import ApiToken
+
+# No deadlines: the machine may be busy. In CI the examples are the same each time.
+hypothesis.settings.register_profile("skydeck", deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.load_profile("skydeck")
 
 PASSWORD = "correct horse battery"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -42,15 +44,15 @@ def all_as_desired(result: dict[str, Any], trees: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OwnPostgres, OwnRabbit]]:
-    """A PostgreSQL and a RabbitMQ of our own. The folder is opened for the servers' users."""
-    folder = tmp_path_factory.mktemp("servers")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
+def servers() -> Iterator[tuple[OwnPostgres, OwnRabbit]]:
+    """A PostgreSQL and a RabbitMQ of our own, in a folder that the servers' users may enter (pytest's own is closed)."""
+    folder = Path(tempfile.mkdtemp(prefix="skydeck-servers-"))
+    folder.chmod(0o755)
     postgres, rabbit = OwnPostgres(folder / "pg"), OwnRabbit(folder / "mq")
     yield postgres, rabbit
     rabbit.stop()
     postgres.stop()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.postgres
