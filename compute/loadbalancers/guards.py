@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from compute.loadbalancers.models import LoadBalancer
+from compute.loadbalancers.rules import IN_ERROR
 from core.access import Actor
 
 
@@ -28,7 +29,7 @@ def changeable(obj: Any, actor: Actor) -> str:
     if root.delete_requested_at or obj.delete_requested_at:
         return "It is being deleted."
     if root.provisioning_status == "ERROR":
-        return "The load balancer is in ERROR at the cloud, which allows no change but its deletion."
+        return IN_ERROR
     return ""
 
 

@@ -156,6 +156,17 @@ def check_not_protected(disable_delete: bool) -> None:
         raise InvalidStatusError("The load balancer is protected against deletion.", hint="Switch the protection off first.")
 
 
+IN_ERROR = "The load balancer is in ERROR at the cloud, which allows no change but its deletion."
+
+
+def check_takes_changes(provisioning: str) -> None:
+    """A tree in ERROR is immutable at the cloud: a change would only wait behind it (A12)."""
+    if provisioning == "ERROR":
+        raise InvalidStatusError(
+            IN_ERROR, hint="Ask the cloud's administrators for a failover and read it again, or delete it and build it anew."
+        )
+
+
 def check_empty(*, listeners: int, groups: int, cascade: bool) -> None:
     """LB-D1, LB-D2, A11: a tree that is not empty is deleted only by choice, and the refusal counts what is in it."""
     if cascade or not (listeners or groups):

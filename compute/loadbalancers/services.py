@@ -48,8 +48,9 @@ RECONCILE = "loadbalancer.reconcile"
 # --- shared ---------------------------------------------------------------------------------------------------------------
 
 
-def _locked(lb_id: Any) -> LoadBalancer:
-    """The root of a tree under a row lock, so that two services on one tree write one after the other."""
+def _locked(lb_id: Any, *, deleting: bool = False) -> LoadBalancer:
+    """The root of a tree under a row lock, so that two services on one tree write one after the other. Raises where the tree
+    or its account takes no changes; `deleting` the whole of it is possible in ERROR too."""
     lb = (
         LoadBalancer.objects.select_for_update(of=("self",))
         .select_related("project__domain", "manager__account", "region", "network")
@@ -59,6 +60,8 @@ def _locked(lb_id: Any) -> LoadBalancer:
         raise InvalidStatusError(f"Load balancer {lb.name} is being deleted.")
     account = lb.manager.account
     rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
+    if not deleting:
+        rules.check_takes_changes(lb.provisioning_status)
     return lb
 
 
@@ -206,7 +209,7 @@ def loadbalancer_delete(lb: LoadBalancer, *, actor: Actor, cascade: bool = False
     """Ask for the deletion of a balancer: alone, or with everything in it when `cascade` (LB-D1..3, A11)."""
     ensure(actor, f"{RIGHT}.delete", lb)
     with writing() as done:
-        lb = _locked(lb.pk)
+        lb = _locked(lb.pk, deleting=True)
         check_version(lb, expected_version)
         rules.check_not_protected(lb.disable_delete)
         listeners = list(Listener.objects.filter(live(), loadbalancer=lb))
