@@ -1,12 +1,17 @@
-"""The lab (`bin/lab up`), found by asking it. Whoever asks for these tests has it running: without it they fail."""
+"""The lab (`bin/lab up`), found by asking it. Whoever asks for these tests has it running: without it they fail.
+
+`ground` is a cloud project of the tests' own, so that nobody who uses the lab meanwhile is in the way; what they make lies in
+it or has a name that begins with `skylive`, and is removed at the end, also after a failure.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import time
+import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +22,10 @@ from compute.clouds.calls import Call
 from compute.clouds.openstack import open_openstack
 from compute.clouds.ports import BalancerPort, Cloud, Region
 from compute.clouds.specs import Credentials, State
+from identity.directory.models import Domain, User
+from tests.conftest import MakeApi
+from tests.live_openstack.outside import PREFIX, Client, Raw
+from tests.live_openstack.product import REGION, Console, Json
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -114,3 +123,87 @@ def settled(balancer: BalancerPort, external_id: str, *, within: float = 60.0) -
         if time.monotonic() > end:
             pytest.fail(f"{external_id} is still {state.provisioning} after {within:.0f} s")
         time.sleep(0.2)
+
+
+# --- through the product --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A cloud project in which `demo` is a plain member, `reader` a reader and `admin` an administrator, with a network that
+    has a way out."""
+
+    lab: Lab
+    raw: Raw
+    project: str
+    project_id: str
+    subnet: str
+    subnet_id: str
+    clients: dict[str, Client] = field(default_factory=dict)
+
+    def client(self, *commands: str, cloud: str = "demo") -> Json:
+        """Run commands of the `openstack` client in this project, each when no balancer is busy any more; what the last one
+        printed as JSON, {} if it was not asked to."""
+        if cloud not in self.clients:
+            self.clients[cloud] = Client(cloud, self.project)
+        printed = ""
+        for command in commands:
+            printed = self.clients[cloud](command)
+            if command.startswith("loadbalancer"):
+                self.raw.settle(self.project_id)
+        return dict(json.loads(printed)) if printed.lstrip().startswith("{") else {}
+
+    def login(self, cloud: str = "demo", **changes: Any) -> Json:
+        """An account's form, filled in for one of the lab's users in this project."""
+        told = self.lab.status["clouds"][cloud]
+        return {
+            "name": f"{cloud} at the lab", "provider": "openstack", "access_url": told["auth_url"],
+            "username": told["username"], "secret": told["password"], "project_name": self.project, "regions": [REGION],
+            **changes,
+        }  # fmt: skip
+
+    def application_credential(self, cloud: str = "demo") -> Json:
+        """The same form with a fresh application credential of that user. It ends with the project."""
+        made = self.client(f"application credential create -f json {PREFIX}-{uuid.uuid4().hex[:8]}", cloud=cloud)
+        form = self.login(cloud, name=f"{cloud} by credential", auth_kind="application_credential", secret=made["Secret"])
+        form |= {"application_credential_id": made["ID"]}
+        return {k: v for k, v in form.items() if k not in ("username", "project_name")}
+
+    def dump(self) -> dict[str, Json]:
+        """All balancing objects of the project."""
+        return self.raw.dump(self.project_id)
+
+
+@pytest.fixture(scope="session")
+def ground(lab: Lab) -> Iterator[Ground]:
+    raw = Raw(lab.status)
+    raw.remove_leftovers()
+    name = f"{PREFIX}-{uuid.uuid4().hex[:8]}"
+    administrator = Client("admin")
+    project = json.loads(administrator(f"project create -f json --domain default {name}"))
+    for user, role in (("demo", "member"), ("reader", "reader"), ("admin", "admin")):
+        administrator(f"role add --project {name} --user {user} {role}")
+    administrator.close()
+    ground = Ground(lab, raw, name, project["id"], f"{name}-v4", "")
+    ground.client(f"network create {name}")
+    subnet = ground.client(f"subnet create -f json --network {name} --subnet-range 10.77.0.0/24 {name}-v4")
+    ground.client(f"router create --external-gateway public {name}", f"router add subnet {name} {name}-v4")
+    yield replace(ground, subnet_id=subnet["id"])
+    for client in ground.clients.values():
+        client.close()
+    raw.remove_leftovers()
+    raw.close()
+
+
+@pytest.fixture
+def swept(ground: Ground) -> Iterator[Ground]:
+    """The ground with no balancer, before and after."""
+    ground.raw.remove_balancers(ground.project_id)
+    yield ground
+    ground.raw.remove_balancers(ground.project_id)
+
+
+@pytest.fixture
+def console(transactional_db: None, domain: Domain, admin: User, api: MakeApi) -> Console:
+    """The product's API for its administrator, with nothing in it; commits are real ones."""
+    return Console(api(admin))

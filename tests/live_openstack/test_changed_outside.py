@@ -1,0 +1,77 @@
+"""Others work at the cloud too: what they change is noticed, whenever it was, and never overwritten by a plan that did not show
+it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.live_openstack.conftest import Ground
+from tests.live_openstack.outside import PREFIX
+from tests.live_openstack.product import Console, Json, built, counted, registered
+
+pytestmark = pytest.mark.live_openstack
+
+
+@pytest.fixture
+def account(console: Console, swept: Ground) -> Json:
+    return registered(console, swept.login())
+
+
+def _backend(console: Console) -> tuple[Json, str, str]:
+    """The backend 10.77.0.5, its address in the API, and its member's id."""
+    backend = console.one("compute/loadbalancerbackends", address="10.77.0.5")
+    return backend, f"compute/loadbalancerbackends/{backend['id']}", backend["members"][0]["external_id"]
+
+
+def test_a_change_right_after_ours_is_seen(console: Console, swept: Ground, account: Json) -> None:
+    """The cloud's times have whole seconds: a change within the same one does not hide behind ours."""
+    built(console, account, f"{PREFIX}-second", subnet=swept.subnet)
+    backend, path, member = _backend(console)
+    for weight in (30, 31):
+        console.done(console.change("PATCH", path, {"name": backend["name"], "weight": weight}))
+        swept.client(f"loadbalancer member set --weight {weight + 100} web {member}")
+        console.sync(account)
+        assert console.get(path)["weight"] == weight + 100
+
+
+def test_a_cloud_that_changed_after_the_dry_run(
+    console: Console, swept: Ground, account: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task stops before its first write and shows the new plan, with what it would overwrite."""
+    built(console, account, f"{PREFIX}-plan", subnet=swept.subnet)
+    backend, path, member = _backend(console)
+    change = {"name": backend["name"], "weight": 3}
+    plan = console.plan("PATCH", path, change)
+    swept.client(f"loadbalancer member set --weight 77 web {member}")
+    before = swept.dump()
+    with counted(monkeypatch) as calls:
+        task = console.ended(console.change("PATCH", path, change, plan=plan["digest"]))
+    assert calls.writes == [] and swept.dump() == before
+    problem = task["problem"]
+    assert task["state"] == "failed" and problem["code"] == "PlanChangedError"
+    (step,) = problem["plan"]
+    assert (step["before"], step["after"], step["overwrites"]) == ({"weight": 77}, {"weight": 3}, {"weight": 77})
+    assert problem["digest"] != plan["digest"]
+
+    # Who has read the new plan runs it.
+    console.done(console.change("POST", f"core/tasks/{task['id']}/retry", {}))
+    assert [m["weight"] for m in swept.dump().values() if m["id"] == member] == [3]
+
+
+def test_a_listener_that_appeared_after_the_dry_run_of_a_new_one(
+    console: Console, swept: Ground, account: Json, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan still holds; the cloud refuses the double, in its own words, and the row says so. It is asked twice at most:
+    the first refusal may be the echo of a call of ours whose answer was lost."""
+    balancer = built(console, account, f"{PREFIX}-double", subnet=swept.subnet)
+    body = {"loadbalancer": balancer["id"], "listener_type": "http", "listener_port": 8080, "scheduler": "rr", "name": "mine"}
+    plan = console.plan("POST", "compute/loadbalancerlisteners", body)
+    swept.client(f"loadbalancer listener create --name theirs --protocol HTTP --protocol-port 8080 {balancer['external_id']}")
+    with counted(monkeypatch) as calls:
+        answer = console.change("POST", "compute/loadbalancerlisteners", body, plan=plan["digest"])
+        task = console.ended(answer)
+    assert task["state"] == "failed" and "already" in task["problem"]["cause"], task["problem"]
+    assert len(calls.writes) <= 2
+    shown = console.get(f"compute/loadbalancerlisteners/{answer['resource']['id']}")
+    assert shown["status"] == "create_failed" and shown["failure"]["cloud_request_id"].startswith("req-")
+    assert swept.raw.count(swept.project_id)["listeners"] == 2
