@@ -28,8 +28,17 @@ def refused(kind: type[Problem], field: str, call: Any, /, *args: Any, **kwargs:
         call(*args, **kwargs)
     assert type(caught.value) is kind, caught.value
     assert caught.value.field == field
-    assert caught.value.detail.endswith((".", ")"))
+    for text in (caught.value.detail, caught.value.hint):
+        assert isinstance(text, str)
+        assert not text or is_sentence(text), text
     return caught.value
+
+
+def is_sentence(text: str) -> bool:
+    """Begins as a sentence does (or with the name of a field, or a value), ends as one does, and does not shout."""
+    begins = text[0].isupper() or text[0].isdigit() or text[0] in "“'-" or text.split()[0].replace("_", "").islower()
+    shouts = text.isupper()
+    return begins and not shouts and text.endswith((".", "10.0.0.5")) and not text.startswith("XX")
 
 
 # --- names (V-6) ----------------------------------------------------------------------------------------------------------
@@ -104,7 +113,8 @@ def test_lb_c6_pool_of_another_family_does_not_fit() -> None:
 def test_lb_c7_no_free_address() -> None:
     rules.check_free_address(size=10, used=9)
     rules.check_free_address(size=0, used=50)
-    refused(NotAcceptableError, "network", rules.check_free_address, size=10, used=10)
+    problem = refused(NotAcceptableError, "network", rules.check_free_address, size=10, used=10)
+    assert "all 10" in problem.detail and "another network" in problem.hint
     refused(NotAcceptableError, "network", rules.check_free_address, size=10, used=11)
 
 
@@ -117,7 +127,8 @@ def test_lb_c9_manager_of_the_network() -> None:
 def test_lb_c10_internet_needs_an_eip() -> None:
     rules.check_internet_eip(address_type="internet", has_eip=True)
     rules.check_internet_eip(address_type="intranet", has_eip=False)
-    refused(InputParameterError, "eip", rules.check_internet_eip, address_type="internet", has_eip=False)
+    problem = refused(InputParameterError, "eip", rules.check_internet_eip, address_type="internet", has_eip=False)
+    assert "intranet" in problem.hint
     refused(InputParameterError, "address_type", rules.check_internet_eip, address_type="intranet", has_eip=True)
 
 
@@ -135,7 +146,7 @@ def test_lb_c12_eip_must_exist_at_the_cloud() -> None:
 
 def test_eip_a1_and_a7_eip_must_be_free_and_in_the_same_place() -> None:
     problem = refused(ConflictError, "eip", rules.check_eip_usable, **{**READY, "taken_by": "mail"})
-    assert "mail" in problem.detail
+    assert "mail" in problem.detail and "free" in problem.hint
     refused(InputParameterError, "eip", rules.check_eip_usable, **{**READY, "same_place": False})
 
 
@@ -147,25 +158,25 @@ def test_lb_u1_group_of_another_balancer() -> None:
 def test_lb_u3_fixed_fields_are_named() -> None:
     rules.check_fixed({"name": "x"}, ("address", "network"))
     problem = refused(InputParameterError, "network", rules.check_fixed, {"network": "n", "name": "x"}, ("address", "network"))
-    assert "cannot be changed" in problem.detail
+    assert problem.detail == "network cannot be changed." and "new one" in problem.hint
 
 
 def test_lb_d1_listeners_are_counted() -> None:
     problem = refused(ConflictError, "", rules.check_empty, listeners=2, groups=0, cascade=False)
-    assert "2 listeners" in problem.detail and "group" not in problem.detail
+    assert problem.detail == "The load balancer is in use by 2 listeners." and "cascade" in problem.hint
     assert problem.extra == {"listeners": 2, "backend_groups": 0}
 
 
 def test_lb_d2_groups_are_counted() -> None:
     problem = refused(ConflictError, "", rules.check_empty, listeners=1, groups=1, cascade=False)
-    assert "1 listener and 1 backend group." in problem.detail
+    assert problem.detail == "The load balancer is in use by 1 listener and 1 backend group."
     rules.check_empty(listeners=0, groups=0, cascade=False)
     rules.check_empty(listeners=3, groups=3, cascade=True)
 
 
 def test_lb_d3_protected() -> None:
     rules.check_not_protected(False)
-    refused(InvalidStatusError, "", rules.check_not_protected, True)
+    assert "protection" in refused(InvalidStatusError, "", rules.check_not_protected, True).hint
 
 
 # --- listener -------------------------------------------------------------------------------------------------------------
@@ -210,7 +221,7 @@ def test_li_c5_one_space_for_everything_on_tcp() -> None:
     rules.check_port_free("http", 54, held)
     for word in ("tcp", "http", "https"):
         problem = refused(ConflictError, "listener_port", rules.check_port_free, word, 53, held)
-        assert "dns" in problem.detail
+        assert "dns" in problem.detail and "space" in problem.hint
     refused(ConflictError, "listener_port", rules.check_port_free, "udp", 53, [("u", "udp", 53)])
     rules.check_port_free("tcp", 53, [("u", "udp", 53), ("s", "sctp", 53)])
 
@@ -273,10 +284,14 @@ def test_bg_d1_default_group() -> None:
 def test_bg_d2_users_are_counted() -> None:
     rules.check_group_unused(default_of="", listeners=[])
     problem = refused(ResourceBusyError, "", rules.check_group_unused, default_of="", listeners=["a", "b"], rules=1)
-    assert "2 listeners (a, b) and 1 rule." in problem.detail
+    assert problem.detail == "The backend group is in use by 2 listeners (a, b) and 1 rule."
+    assert "another group" in problem.hint
     assert problem.extra == {"listeners": 2, "rules": 1}
     problem = refused(ResourceBusyError, "", rules.check_group_unused, default_of="", listeners=["a"], rules=2)
-    assert "1 listener (a) and 2 rules." in problem.detail
+    assert problem.detail == "The backend group is in use by 1 listener (a) and 2 rules."
+    names = ["a", "b", "c", "d", "e", "f"]
+    problem = refused(ResourceBusyError, "", rules.check_group_unused, default_of="", listeners=names)
+    assert problem.detail == "The backend group is in use by 6 listeners (a, b, c, d, e)."
     refused(ResourceBusyError, "", rules.check_group_unused, default_of="", listeners=[], rules=1)
 
 
@@ -308,7 +323,8 @@ def test_be_u1_address_and_port_are_fixed() -> None:
 def test_be_c1_and_c6_types() -> None:
     rules.check_backend_type("ip", may_use_ip=True)
     refused(ForbiddenError, "backend_type", rules.check_backend_type, "ip", may_use_ip=False)
-    refused(NotSupportedError, "backend_type", rules.check_backend_type, "guest", may_use_ip=True)
+    problem = refused(NotSupportedError, "backend_type", rules.check_backend_type, "guest", may_use_ip=True)
+    assert "ip" in problem.hint
     refused(InputParameterError, "backend_type", rules.check_backend_type, "host", may_use_ip=True)
 
 
@@ -356,6 +372,7 @@ def test_host_and_port_are_joined_with_brackets() -> None:
 
 def test_account_must_take_changes() -> None:
     rules.check_account_writable(enabled=True, read_only=False, name="north")
-    refused(InvalidStatusError, "", rules.check_account_writable, enabled=False, read_only=False, name="north")
+    problem = refused(InvalidStatusError, "", rules.check_account_writable, enabled=False, read_only=False, name="north")
+    assert problem.detail == "The cloud account “north” is switched off." and "Enable" in problem.hint
     problem = refused(InvalidStatusError, "", rules.check_account_writable, enabled=True, read_only=True, name="north")
-    assert "only to be read" in problem.detail
+    assert problem.detail == "The cloud account “north” is only to be read." and "another account" in problem.hint
