@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from django.db import models, transaction
+from django.db import IntegrityError, models, transaction
 
+from core.engine.clashes import clash_of
 from core.idempotency import services as idempotency
 from core.tasks.models import Task
 
@@ -30,12 +31,21 @@ class Change:
 
 @contextmanager
 def writing() -> Iterator[Callable[..., Change]]:
-    """Open the service's transaction; call what it yields with the row, and the task if there is one, at the end."""
-    with transaction.atomic():
-        idempotency.claim()
+    """Open the service's transaction; call what it yields with the row, and the task if there is one, at the end.
 
-        def done(resource: models.Model, task: Task | None = None, *, warnings: tuple[str, ...] = ()) -> Change:
-            idempotency.made(resource, task)
-            return Change(resource, task, warnings)
+    Raises `DuplicateNameError` or `DuplicateResourceError` when somebody else was a moment earlier.
+    """
 
-        yield done
+    def done(resource: models.Model, task: Task | None = None, *, warnings: tuple[str, ...] = ()) -> Change:
+        idempotency.made(resource, task)
+        return Change(resource, task, warnings)
+
+    try:
+        with transaction.atomic():
+            idempotency.claim()
+            yield done
+    except IntegrityError as error:
+        clash = clash_of(error)
+        if clash is None:
+            raise
+        raise clash from error

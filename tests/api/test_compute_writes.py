@@ -15,6 +15,7 @@ from django.db import connection
 from compute.clouds.calls import Call
 from compute.clouds.memory import wire
 from compute.eips.models import Eip
+from compute.loadbalancers import rules, services
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from core.audit.models import AuditEvent
 from core.tasks.models import Task
@@ -216,6 +217,32 @@ def test_accounts_are_switched_off_before_they_are_deleted(world: World, tree: L
     problem(client.get(url), 404, "ResourceNotFoundError")
     assert client.get(BALANCERS).json()["count"] == 0
     assert world.cloud.dump(REGION) == before  # forgetting an account touches nothing at the cloud
+
+
+# --- clashes --------------------------------------------------------------------------------------------------------------
+
+
+def test_who_passes_the_check_a_moment_too_late_is_told_what_is_taken(
+    world: World, tree: LoadBalancer, client: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a race: the checks find nothing, the database refuses. Still a sentence that names the field."""
+    monkeypatch.setattr(services, "_free_name", lambda *args, **kwargs: None)
+    monkeypatch.setattr(rules, "check_no_doubles", lambda *args, **kwargs: None)
+    group = BackendGroup.objects.get(name="web-80")
+    for url, body, code, field in (
+        (BALANCERS, {"name": "tree", "manager": str(tree.manager_id), "network": str(tree.network_id)}, "Name", "name"),
+        (GROUPS, {"loadbalancer": str(tree.pk), "name": "web-80"}, "Name", "name"),
+        (
+            BACKENDS,
+            {"backend_group": str(group.pk), "backend_type": "ip", "backend": "10.0.0.5", "port": 8080},
+            "Resource",
+            "port",
+        ),
+    ):
+        rows = everything()
+        refusal = problem(client.post(url, body), 409, f"Duplicate{code}Error", field=field)
+        assert "already" in refusal["detail"] and "UNIQUE" not in str(refusal) and "constraint" not in str(refusal)
+        assert everything() == rows
 
 
 # --- versions -------------------------------------------------------------------------------------------------------------
