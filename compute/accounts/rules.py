@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from compute.accounts.choices import BRANDS, AuthKind
-from core.errors import ConflictError, InputParameterError, InvalidStatusError, MissingParameterError, UnsupportedOperationError
+from core.errors import (
+    ConflictError,
+    InputParameterError,
+    InvalidStatusError,
+    MissingParameterError,
+    UnsupportedOperationError,
+)
 
 NEEDED = {
     AuthKind.PASSWORD: ("username", "secret", "project_name"),
@@ -38,10 +44,11 @@ def check_complete(auth_kind: str, given: Mapping[str, str]) -> None:
             raise MissingParameterError(f"Give {WORDS.get(name, 'the identity URL')}.", field=name)
 
 
-def check_not_registered(existing: str) -> None:
-    """Rule 8 of 1.4: the same login at the same cloud once. `existing`: the other account's name, empty for none."""
-    if existing:
-        raise ConflictError(f"The account “{existing}” logs in to the same cloud as the same user already.", field="username")
+def check_not_registered(*, taken: bool, by: str) -> None:
+    """Rule 8 of 1.4: the same login at the same cloud once. `by`: the other account's name, empty if it may not be told."""
+    if taken:
+        who = f"The account “{by}”" if by else "An account of somebody else"
+        raise ConflictError(f"{who} logs in to the same cloud as the same user already.", field="username")
 
 
 def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool) -> None:

@@ -16,7 +16,7 @@ from compute.accounts.opening import open_account
 from compute.clouds import registry
 from compute.clouds.errors import CloudError
 from compute.clouds.specs import AccountInfo, ServiceCheck
-from core.access import Actor, ensure
+from core.access import Actor, ensure, visible_to
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
 from core.errors import DuplicateNameError, InputParameterError, InvalidStatusError, Problem
@@ -87,7 +87,9 @@ def _try(account: CloudAccount) -> TestResult:
     unknown = [r for r in account.regions if r not in info.regions]
     if unknown:
         problem = InputParameterError(
-            f"The cloud has no region “{unknown[0]}”.", field="regions", hint=f"It has {', '.join(info.regions)}."
+            f"The cloud at {account.access_url} has no region “{unknown[0]}”.",
+            field="regions",
+            hint=f"It has {', '.join(info.regions)}.",
         )
         return TestResult(info, (), problem=problem)
     double = same_regions(info.endpoints)
@@ -99,14 +101,15 @@ def _try(account: CloudAccount) -> TestResult:
         if double.get(r) in chosen
     )
     failed = next((c for c in checks if not c.ok and c.needed), None)
-    return TestResult(info, checks, warnings, _as_problem(failed) if failed else None)
+    return TestResult(info, checks, warnings, _as_problem(failed, account) if failed else None)
 
 
-def _as_problem(check: ServiceCheck) -> Problem:
+def _as_problem(check: ServiceCheck, account: CloudAccount) -> Problem:
     found = dict(check.problem or {})
     where = f" in region {check.region}" if check.region else ""
+    at = f" at {check.endpoint}" if check.endpoint else f" of {account.access_url}"
     return InputParameterError(
-        f"The {check.service} service{where} did not answer as it should: {found.get('detail', 'no reason given')}",
+        f"The {check.service} service{where}{at} cannot be used: {found.get('detail', 'no reason given')}",
         field=str(found.get("field") or "access_url"),
         hint=str(found.get("hint", "")),
         cause=str(found.get("cause", "")),
@@ -122,7 +125,7 @@ def _raise_if_bad(result: TestResult) -> None:
     field = {"auth_url": "access_url"}.get(problem.field, problem.field)
     raise InputParameterError(
         problem.detail, field=field or "access_url", hint=problem.hint, cause=problem.cause,
-        cloud_request_id=problem.cloud_request_id, extra={"checks": result.as_dict()["checks"]},
+        cloud_request_id=problem.cloud_request_id, extra={**problem.extra, "checks": result.as_dict()["checks"]},
     )  # fmt: skip
 
 
@@ -174,11 +177,11 @@ def account_create(
         raise InputParameterError("The project lies in another domain than the account.", field="project")
     draft = _draft({"provider": provider, **login})
     rules.check_brand(brand or BRANDS.get(provider, provider), provider)
-    _check_names(draft, domain=domain, name=name)
+    _check_names(draft, actor=actor, domain=domain, name=name)
     result = _try(draft)
     _raise_if_bad(result)
     with writing() as done:
-        _check_names(draft, domain=domain, name=name)
+        _check_names(draft, actor=actor, domain=domain, name=name)
         draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
         ensure(actor, f"{RIGHT}.create", draft)
         draft.brand = brand or BRANDS.get(provider, provider)
@@ -193,17 +196,18 @@ def account_create(
         return done(draft, task, warnings=result.warnings)
 
 
-def _check_names(draft: CloudAccount, *, domain: Domain, name: str) -> None:
+def _check_names(draft: CloudAccount, *, actor: Actor, domain: Domain, name: str) -> None:
     if CloudAccount.objects.filter(domain=domain, name=name, deleted_at=None).exclude(pk=draft.pk).exists():
         raise DuplicateNameError(f"There is already a cloud account called “{name}” here.", field="name")
-    twin = CloudAccount.objects.filter(
+    twins = CloudAccount.objects.filter(
         Q(provider=draft.provider, access_url=draft.access_url, deleted_at=None),
         username=draft.username,
         application_credential_id=draft.application_credential_id,
         user_domain_name=draft.user_domain_name,
         project_name=draft.project_name,
-    )
-    rules.check_not_registered(twin.exclude(pk=draft.pk).values_list("name", flat=True).first() or "")
+    ).exclude(pk=draft.pk)
+    seen = visible_to(twins, actor, f"{RIGHT}.get").values_list("name", flat=True).first()
+    rules.check_not_registered(taken=twins.exists(), by=seen or "")
 
 
 def _keep(account: CloudAccount, result: TestResult) -> None:
@@ -239,7 +243,7 @@ def account_update(
             raise InvalidStatusError(f"The account “{account.name}” is being deleted.")
         changes = Changes(actor)
         if plain.get("name", account.name) != account.name:
-            _check_names(account, domain=account.domain, name=plain["name"])
+            _check_names(account, actor=actor, domain=account.domain, name=plain["name"])
         changes.update(account, {**plain, **login})
         if result is not None:
             _keep(account, result)

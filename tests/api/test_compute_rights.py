@@ -223,6 +223,18 @@ def test_an_account_belongs_to_its_domain(ground: Ground, other_domain: Domain) 
     assert response.json()["resource"]["domain"] == other_domain.name
 
 
+def test_the_same_login_in_another_domain_tells_no_name(ground: Ground) -> None:
+    """Whoever holds the login learns that it is taken, and the name of the account only where they may see it."""
+    body = {
+        **ground.body("cloudaccounts"), "name": "mine", "username": "operator", "secret": "operator-secret",
+    }  # fmt: skip
+    name = ground.world.account.name
+    for role, told in (("stranger", False), ("domain", True), ("admin", True)):
+        refusal = problem(ground[role].post(at("cloudaccounts"), body), 409, "ConflictError", field="username")
+        assert (f"“{name}”" in refusal["detail"]) is told
+        assert (name in str(refusal).replace(f"memory://{name}", "")) is told
+
+
 @pytest.mark.parametrize("resource", READ_ONLY)
 def test_what_is_mirrored_is_only_read(ground: Ground, resource: str) -> None:
     row = SEEN[resource][0].objects.first()
