@@ -185,7 +185,11 @@ CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "fast"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_PUBLISH_RETRY = False
+# One quick second try: it is what makes beat and web servers open a new connection after the broker was away. A ring that
+# fails all the same is harmless.
+CELERY_TASK_PUBLISH_RETRY = True
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
+CELERY_BROKER_CONNECTION_TIMEOUT = 3.0
 CELERY_TIMEZONE = "UTC"
 # How often the periodic parts run, seconds. The embedded broker loses messages when it is killed, so its sweep is quick.
 SKYDECK_SWEEP_SECONDS = 1.0 if SKYDECK_EMBEDDED_BROKER else 5.0
