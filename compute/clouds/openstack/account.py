@@ -144,7 +144,8 @@ class OpenStackAccount:
             return error
         names = ", ".join(sorted(str(row.get("name") or "") for row in rows))
         return Unauthorised(
-            f"User “{c.username}” cannot use project “{c.project_name}” of domain “{c.project_domain_name}”.",
+            f"Keystone at {self._url('')} accepts user “{c.username}”, but not in project “{c.project_name}” of domain"
+            f" “{c.project_domain_name}”.",
             field="project_name",
             hint=f"The password is right. Projects of this user: {names or 'none; give the user a role in one'}.",
             cause=error.cause,

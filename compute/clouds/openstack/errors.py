@@ -141,10 +141,17 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
     low = _innermost(error)
     cause = clean(str(low) or type(low).__name__, place.secrets)
     if isinstance(error, requests.exceptions.SSLError):
+        what = "its TLS certificate was not accepted" if "certificate" in cause else "what answers there speaks no TLS"
         return Unreachable(
-            f"{place} at {target} could not be reached: its TLS certificate was not accepted.",
+            f"{place} at {target} could not be reached: {what}.",
             field="ca_bundle",
             hint="Paste the CA bundle of this cloud, or check that the address is meant to be https.",
+            cause=cause,
+        )
+    if "handshake" in cause:
+        return Unreachable(
+            f"{place} at {target} took the connection, but no TLS came about in time.",
+            hint="If plain http is spoken there, let the address begin with http://.",
             cause=cause,
         )
     if isinstance(error, requests.exceptions.ReadTimeout):
