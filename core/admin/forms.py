@@ -113,7 +113,9 @@ class ConsoleForm(forms.Form):
             self.problem = problem
 
     def _field_for(self, given: str) -> str:
-        for name in (self.field_of.get(given, given), self.field_of.get(given.split(".")[0], given.split(".")[0])):
+        """The form's field for a problem's: by its whole name, or the outermost part of its path that the form has."""
+        for part in (given, *given.split(".")):
+            name = self.field_of.get(part, part)
             if name in self.fields:
                 return name
         return ""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
+from django.contrib.auth.views import LogoutView
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -150,6 +151,10 @@ class ConsoleSite(UnfoldAdminSite):
         return {**given, "title": title[:1].upper() + title[1:], "link": link, "active": request.path.startswith(link)}
 
     # -- pages of the site itself
+
+    def logout(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:
+        """Log out, and back to the log-in."""
+        return LogoutView.as_view(next_page=reverse(f"{self.name}:login"))(request)
 
     def index(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:
         if self.home is None:

@@ -1,7 +1,13 @@
 // Small helps for the console. Every page works without them; nothing here asks the server for anything.
 (function () {
   "use strict";
-  document.documentElement.classList.add("js");
+  const root = document.documentElement;
+  root.classList.add("js");
+
+  // The colours that the person chose, before anything is drawn.
+  let theme = "auto";
+  try { theme = JSON.parse(localStorage.getItem("adminTheme") || '"auto"'); } catch { /* as the system says */ }
+  if (theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches)) root.classList.add("dark");
 
   // Times: the exact one in the reader's own time zone, the relative one kept up to date.
   function words(then) {
