@@ -48,7 +48,7 @@ class QuickFilter(SimpleListFilter):
     groups: ClassVar[Sequence[Group]] = ()
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        self.all_rows: QuerySet[Any] = model_admin.rows_to_count(request)
+        self.all_rows: QuerySet[Any] = model_admin.get_queryset(request)
         return [(g.slug, g.label) for g in self.groups]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -84,7 +84,7 @@ class RelatedFilter(SimpleListFilter):
     name: ClassVar[str] = ""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        rows = model_admin.rows_to_count(request).order_by(self.name).values_list(f"{self.path}_id", self.name)
+        rows = model_admin.get_queryset(request).order_by(self.name).values_list(f"{self.path}_id", self.name)
         return [(str(pk), str(name)) for pk, name in rows.distinct()[:MOST_CHOICES] if pk is not None]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:

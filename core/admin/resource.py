@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
 
 from core.access import Actor, get_visible, visible_to
 from core.admin import tabs
@@ -30,6 +31,21 @@ from core.admin.tones import Badge, Tone
 from core.errors import NotFoundError
 
 PageView = Callable[..., HttpResponseBase]
+
+
+class PagedChangeList(ChangeList):
+    """Searches, sorts and pages bare rows; only the rows of the page are loaded with joins and counts.
+
+    So the last page of a hundred thousand rows costs what the first one does.
+    """
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        page = list(self.result_list.values_list("pk", flat=True))
+        rows = {row.pk: row for row in self.model_admin.list_rows().filter(pk__in=page)}
+        self.result_list = [rows[pk] for pk in page if pk in rows]
 
 
 class ResourceAdmin(ModelAdmin):
@@ -73,8 +89,9 @@ class ResourceAdmin(ModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """The rows of the list, with what a row shows."""
-        return visible_to(self.base_rows(), actor_of(request), f"{self.right}.list")
+        """The rows that one sees, bare: for counting, searching, sorting and choices. Closed by default."""
+        rows = visible_to(self.model._default_manager.all(), actor_of(request), f"{self.right}.list")
+        return rows.filter(self.counted).order_by()
 
     def base_rows(self) -> QuerySet[Any]:
         """All rows with what a list and a page show, nobody's in particular."""
@@ -82,10 +99,12 @@ class ResourceAdmin(ModelAdmin):
         rows: QuerySet[Any] = manager.for_list()
         return rows
 
-    def rows_to_count(self, request: HttpRequest) -> QuerySet[Any]:
-        """The same rows without joins for display, for counts and choices."""
-        rows = visible_to(self.model._default_manager.all(), actor_of(request), f"{self.right}.list")
-        return rows.filter(self.counted).order_by()
+    def list_rows(self) -> QuerySet[Any]:
+        """The same for lists, where they show less than a page."""
+        return self.base_rows()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[PagedChangeList]:
+        return PagedChangeList
 
     def get_row(self, request: HttpRequest, object_id: UUID) -> Any:
         """The one row, or the sentence that there is none to be seen."""

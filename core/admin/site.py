@@ -17,8 +17,9 @@ from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 from unfold.sites import UnfoldAdminSite
 
-from core.access import Actor
+from core.access import Actor, visible_to
 from core.actions import reaches
+from core.admin.actors import actor_of
 from core.admin.forms import LogInForm
 from core.errors import ForbiddenError, NotFoundError, Problem
 
@@ -167,7 +168,8 @@ class ConsoleSite(UnfoldAdminSite):
         found = []
         for admin in self._registry.values():
             if term and getattr(admin, "in_palette", False) and admin.has_view_permission(request):
-                rows, _ = admin.get_search_results(request, admin.get_queryset(request).order_by(), term)
+                seen = visible_to(admin.base_rows(), actor_of(request), f"{admin.right}.list")
+                rows, _ = admin.get_search_results(request, seen.order_by(), term)
                 found += [
                     {
                         "title": str(row),

@@ -100,8 +100,8 @@ class TaskAdmin(ResourceAdmin):
     def base_rows(self) -> QuerySet[Any]:
         return Task.objects.select_related("parent")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).defer("change_set", "memory", "params")
+    def list_rows(self) -> QuerySet[Any]:
+        return Task.objects.defer("change_set", "memory", "params")
 
     # -- the list
 

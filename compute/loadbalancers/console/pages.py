@@ -119,9 +119,7 @@ class WizardPage(TreePage):
         return {"actor": self.actor}
 
     def initial(self) -> dict[str, Any]:
-        taken = set(
-            self.admin.rows_to_count(self.request).filter(name__startswith="lb-").values_list("name", flat=True)
-        )
+        taken = set(self.admin.get_queryset(self.request).filter(name__startswith="lb-").values_list("name", flat=True))
         return {"name": next(name for n in range(1, len(taken) + 2) if (name := f"lb-{n}") not in taken)}
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
