@@ -150,6 +150,7 @@ class Cloud(Protocol):
     def account(self) -> AccountPort: ...
 
     def region(self, name: str, *, project_id: str = "") -> Region:
-        """A region; `project_id` scopes writes to that project where the credential can be scoped so."""
+        """A region; `project_id` scopes it to that project where the credential can be scoped so. An administrator's sees
+        and changes all projects whatever the scope: what is made names its project."""
 
     def close(self) -> None: ...

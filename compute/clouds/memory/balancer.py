@@ -38,9 +38,10 @@ COLLECTIONS = {
 class Balancer:
     """See `compute.clouds.ports.BalancerPort`."""
 
-    def __init__(self, wire: Wire, region: str) -> None:
+    def __init__(self, wire: Wire, region: str, project_id: str = "") -> None:
         self._wire = wire
         self._region = region
+        self._project_id = project_id  # whose limits count; "" for the account's own project
 
     # --- what it can do
 
@@ -49,7 +50,7 @@ class Balancer:
         return BalancerCapabilities(providers=providers, listener_protocols=("tcp", "udp", "sctp", "http", "https"))
 
     def limits(self) -> Mapping[str, int]:
-        project = self._wire.who().project_id
+        project = self._project_id or self._wire.who().project_id
         try:
             found = self._send("GET", f"/quotas/{project}", lambda desk: quotas.shown(desk, project))
         except (Refused, Gone):

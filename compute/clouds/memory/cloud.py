@@ -54,12 +54,13 @@ class MemoryRegion:
 
     @property
     def balancer(self) -> Balancer:
-        return Balancer(self._wire(BALANCER_SERVICE), self.name)
+        return Balancer(self._wire(BALANCER_SERVICE), self.name, self._project_id)
 
     def _wire(self, service: str) -> Wire:
-        """The wire to the project that is wanted; to its own project the account has one already."""
+        """The wire to the project that is wanted. The account's own reaches its project, and an administrator's every one."""
         self._own.need_service(service, self.name)
-        if not self._project_id or self._project_id == self._own.who().project_id:
+        who = self._own.who()
+        if self._project_id in ("", who.project_id) or who.is_admin:
             return self._own
         return self._wire_of(self._project_id)
 

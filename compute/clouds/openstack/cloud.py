@@ -54,7 +54,7 @@ class OpenStackRegion:
     def _new_balancers(self, api: Api) -> OpenStackBalancers:
         return OpenStackBalancers(
             api,
-            project_id=lambda: self._sessions.scope(self._wanted) or str(self._sessions.access().project_id),
+            project_id=lambda: self._sessions.project(self._wanted),
             certificates=lambda: self._sessions.offers("key-manager", self.name),
         )
 
@@ -77,7 +77,7 @@ class OpenStackCloud:
 
     def region(self, name: str, *, project_id: str = "") -> OpenStackRegion:
         """A region. With `project_id` a password logs in to that project, which raises `Refused` at the first use when the
-        user has no role there; an application credential stays in its own."""
+        user has no role there; an administrator's token reaches it as it is; an application credential stays in its own."""
         with self._lock:
             region = self._regions.setdefault((name, project_id), OpenStackRegion(self._sessions, name, project_id))
             self._regions.move_to_end((name, project_id))

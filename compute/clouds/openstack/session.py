@@ -209,11 +209,22 @@ class Sessions:
         except Unsupported:
             return False
 
-    def scope(self, project_id: str) -> str:
-        """The project to log in to for a wish: "" for the account's own, and where a credential cannot choose."""
-        if not project_id or self.credentials.kind == "application_credential":
+    def project(self, wanted: str = "") -> str:
+        """The project that is worked in for a wish: the account's own for none, and for a credential that is bound to it."""
+        bound = self.credentials.kind == "application_credential" and not self._is_administrators()
+        return str(self.access().project_id) if bound or not wanted else wanted
+
+    def scope(self, wanted: str) -> str:
+        """The project to log in to for a wish; "" for the account's own login.
+
+        An administrator's token reaches every project, also those that the user has no role in.
+        """
+        if not wanted or self._is_administrators() or self.project(wanted) == self.access().project_id:
             return ""
-        return "" if self.access().project_id == project_id else project_id
+        return wanted
+
+    def _is_administrators(self) -> bool:
+        return "admin" in (self.access().role_names or ())
 
     def connection(self, region: str, *, project_id: str = "") -> Connection:
         """A new SDK connection for a region and project. It keeps the addresses that the catalogue has now."""
