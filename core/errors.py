@@ -6,7 +6,8 @@ a way out (`hint`), the cloud's own words (`cause`) and its request id. It must 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -68,6 +69,17 @@ def several(problems: Iterable[Problem]) -> Problem:
     joined = type(first)(" ".join(p.detail for p in found), hint=first.hint, extra=first.extra)
     joined.errors = found
     return joined
+
+
+@contextmanager
+def inside(path: str) -> Iterator[None]:
+    """Problems that are raised in this block name their fields below `path`: `port` as `listeners.0.port`."""
+    try:
+        yield
+    except Problem as problem:
+        for one in problem.errors or [problem]:
+            one.field = f"{path}.{one.field}" if one.field else path
+        raise
 
 
 class InputParameterError(Problem):

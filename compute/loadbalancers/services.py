@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from compute.accounts.models import CloudProvider
@@ -35,7 +36,7 @@ from compute.networks.queries import addresses_in_use, network_for_address, pool
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import DuplicateNameError, InputParameterError, InvalidStatusError, UnsupportedOperationError
+from core.errors import DuplicateNameError, InputParameterError, InvalidStatusError, UnsupportedOperationError, inside
 from core.models import live
 from core.tasks import services as tasks
 from core.tasks.models import Task
@@ -164,8 +165,9 @@ def loadbalancer_create(
         changes.created(lb, "name", "address", "network", "enabled")
         if eip is not None:
             _take_eip(lb, eip, changes)
-        for given in listeners:
-            _add_listener(lb, changes, **given)
+        for number, given in enumerate(listeners):
+            with inside(f"listeners.{number}"):
+                _add_listener(lb, changes, **given)
         return done(lb, _send(lb, changes, plan_digest=plan_digest))
 
 
@@ -285,7 +287,7 @@ def listener_create(*, actor: Actor, loadbalancer: LoadBalancer, plan_digest: st
     with writing() as done:
         lb = _locked(loadbalancer.pk)
         changes = Changes(actor)
-        listener = _add_listener(lb, changes, **given)
+        listener = _add_listener(lb, changes, group_field="new_backend_group", **given)
         return done(listener, _send(lb, changes, plan_digest=plan_digest))
 
 
@@ -307,7 +309,9 @@ def _add_listener(
     client_idle_timeout: int = 50000,
     backend_connect_timeout: int = 5000,
     backend_idle_timeout: int = 50000,
+    group_field: str = "backend_group",
 ) -> Listener:
+    """`group_field`: what callers call the group that is made along with it, for problems in it."""
     rules.check_listener_type(listener_type)
     rules.check_port(listener_port, field="listener_port")
     rules.check_scheduler(scheduler)
@@ -341,9 +345,9 @@ def _add_listener(
     )
     listener.save(force_insert=True)
     if isinstance(backend_group, Mapping):
-        group: BackendGroup | None = _add_group(
-            lb, changes, **{"name": f"{name}-backends", **{k: v for k, v in backend_group.items() if v not in (None, "")}}
-        )
+        told = {k: v for k, v in backend_group.items() if v not in (None, "")}
+        with inside(group_field):
+            group: BackendGroup | None = _add_group(lb, changes, **{"name": f"{name}-backends", **told})
     else:
         group = backend_group
     if group is not None:
@@ -525,7 +529,7 @@ def _add_group(
     group = BackendGroup(loadbalancer=lb, name=name, description=description, type=type)
     group.save(force_insert=True)
     changes.created(group, "name", "type")
-    _add_backends(group, backends, changes, network_manager=lb.manager_id)
+    _add_backends(group, backends, changes, at="backends")
     return group
 
 
@@ -584,8 +588,7 @@ def backendgroup_delete(
 
 def backend_create(*, actor: Actor, backend_group: BackendGroup, plan_digest: str = "", **given: Any) -> Change:
     """Add a backend to a group, hence a member to each of its pools (BE-C1..C8)."""
-    change = backends_create(actor=actor, backend_group=backend_group, backends=[given], plan_digest=plan_digest)
-    return change
+    return backends_create(actor=actor, backend_group=backend_group, backends=[given], plan_digest=plan_digest)
 
 
 def backends_create(
@@ -601,23 +604,24 @@ def backends_create(
         if group.delete_requested_at is not None or group.deleted_at is not None:
             raise InvalidStatusError(f"Backend group {group.name} is being deleted.")
         changes = Changes(actor)
-        rows = _add_backends(group, backends, changes, network_manager=lb.manager_id)
+        rows = _add_backends(group, backends, changes)
         used = PoolBinding.objects.filter(live(), backend_group=group).exists()
         return done(rows[0], _finish(lb, changes, used, plan_digest))
 
 
 def _add_backends(
-    group: BackendGroup, given: Sequence[Mapping[str, Any]], changes: Changes, *, network_manager: Any
+    group: BackendGroup, given: Sequence[Mapping[str, Any]], changes: Changes, *, at: str = ""
 ) -> list[Backend]:
+    """`at`: the list that callers gave them in, for problems of one of them."""
     existing = Backend.objects.filter(live(), backend_group=group).values_list("address", "port")
-    cleaned = [_clean_backend(one) for one in given]
+    cleaned = []
+    for number, one in enumerate(given):
+        with inside(f"{at}.{number}") if at else nullcontext():
+            cleaned.append(_clean_backend(group.name, one))
     rules.check_no_doubles([(c["address"], c["port"]) for c in cleaned], existing)
     rows = []
     for one in cleaned:
-        name = rules.check_name(one.pop("name") or backend_name(group.name, one))
-        row = Backend(
-            backend_group=group, name=name, network=network_for_address(group.loadbalancer, one["address"]), **one
-        )
+        row = Backend(backend_group=group, network=network_for_address(group.loadbalancer, one["address"]), **one)
         row.save(force_insert=True)
         changes.created(row, "address", "port", "weight", "enabled")
         rows.append(row)
@@ -635,20 +639,23 @@ def backend_name(group: str, one: Mapping[str, Any]) -> str:
     return f"{group[:60]}-{one['backend_type']}-{one['address']}-{tail}"
 
 
-def _clean_backend(one: Mapping[str, Any]) -> dict[str, Any]:
+def _clean_backend(group: str, one: Mapping[str, Any]) -> dict[str, Any]:
     backend_type = one.get("backend_type", BackendType.IP)
     rules.check_backend_type(backend_type, may_use_ip=True)
     status = one.get("status", "enabled")
     rules.check_status(status)
-    return {
+    cleaned = {
         "backend_type": backend_type,
-        "address": rules.parse_address(str(one.get("backend") or one.get("address") or ""), field="backend"),
+        "address": rules.parse_address(
+            str(one.get("backend") or one.get("address") or ""), field="address" if "address" in one else "backend"
+        ),
         "port": rules.check_port(one.get("port"), field="port"),
         "weight": rules.check_weight(one.get("weight", 10)),
         "enabled": status == "enabled",
-        "name": str(one.get("name", "")),
         "description": str(one.get("description", "")),
     }
+    name = str(one.get("name") or backend_name(group, cleaned))
+    return {**cleaned, "name": rules.check_name(name)}
 
 
 def backend_update(
