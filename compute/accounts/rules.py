@@ -12,6 +12,7 @@ from core.errors import (
     MissingParameterError,
     UnsupportedOperationError,
 )
+from core.names import check_name as check_name
 
 NEEDED = {
     AuthKind.PASSWORD: ("username", "secret", "project_name"),

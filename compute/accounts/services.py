@@ -79,8 +79,8 @@ def same_regions(endpoints: Mapping[str, str]) -> dict[str, str]:
 
 def _try(account: CloudAccount) -> TestResult:
     """Log in, say who we are, and try every service needed. Never raises for the cloud's sake."""
-    cloud = open_account(account)
     try:
+        cloud = open_account(account)
         info = cloud.account.describe()
     except CloudError as error:
         return TestResult(None, (), problem=error)
@@ -169,9 +169,7 @@ def account_create(
 ) -> Change:
     """Register an account: checks in the order of spec 1.4, connection test, then the row and its first sync."""
     actor.require(f"{RIGHT}.create")
-    name = name.strip()
-    if not name:
-        raise InputParameterError("A name is needed.", field="name")
+    name = rules.check_name(name)
     rules.check_provider(provider, registry.providers())
     if project is not None and project.domain_id != domain.pk:
         raise InputParameterError("The project lies in another domain than the account.", field="project")
@@ -230,6 +228,8 @@ def account_update(
     ensure(actor, f"{RIGHT}.update", account)
     login = {k: v for k, v in values.items() if k in LOGIN_FIELDS and v != getattr(account, k)}
     plain = {k: v for k, v in values.items() if k in PLAIN_FIELDS}
+    if "name" in plain:
+        plain["name"] = rules.check_name(plain["name"])
     result: TestResult | None = None
     if login:
         draft = _draft(login, account)

@@ -30,22 +30,11 @@ from core.errors import (
     NotSupportedError,
     ResourceBusyError,
 )
+from core.names import check_name as check_name
 
 COOKIE_NAME = re.compile(r"[A-Za-z0-9_.\-]*\w[A-Za-z0-9_.\-]*")
 MAX_WEIGHT = 256
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
-
-
-def check_name(name: str, *, field: str = "name") -> str:
-    """V-6: trimmed, one line, not empty, at most 128 characters. Returns the trimmed name."""
-    if re.search(r"[\n\r\t\x00]", name):
-        raise InputParameterError("A name cannot hold line breaks or tabs.", field=field)
-    name = name.strip()
-    if not name:
-        raise MissingParameterError("A name is needed.", field=field)
-    if len(name) > 128:
-        raise InputParameterError("A name has at most 128 characters.", field=field)
-    return name
 
 
 def check_choice(value: str, choices: Iterable[str], *, field: str) -> None:
