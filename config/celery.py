@@ -14,6 +14,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.prod")
 
 QUEUES = ("fast", "sync", "notify", "host")
 
+if settings.SKYDECK_EMBEDDED_BROKER:
+    # kombu does not make the folders of its filesystem transport.
+    (settings.BROKER_FOLDER / "control").mkdir(parents=True, exist_ok=True)
 app = Celery("skydeck")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name) for name in QUEUES]

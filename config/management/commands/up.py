@@ -27,8 +27,8 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="do not fill a demonstration estate")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if settings.SKYDECK_EMBEDDED_BROKER:
-            (settings.BROKER_FOLDER / "control").mkdir(parents=True, exist_ok=True)
+        # Where static files would be collected to, if anybody collected them; whitenoise wants to see it.
+        settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
         admin = ensure_admin(os.environ.get("SKYDECK_ADMIN_PASSWORD", ""))
         if not options["no_demo"]:
