@@ -81,6 +81,8 @@ def killing(monkeypatch: Any, at: int | None) -> Iterator[Killer]:
             yield killer
         except Killed:
             killer.armed = False
+            # The database sees a dead worker's connection end, and rolls back what was open on it.
+            connection.close()
 
 
 def bury_worker() -> None:
