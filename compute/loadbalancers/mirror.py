@@ -332,6 +332,7 @@ class TreeWriter:
         lb.address = str(state.fields.get("address") or lb.address)
         lb.port_id = str(state.fields.get("port_id") or lb.port_id)
         lb.provider = str(state.fields.get("provider") or lb.provider)
+        lb.external_project_id = state.project_id or lb.external_project_id
         # Clouds tell whole seconds: a tree read about when it changed may have changed again since, and is read again.
         fresh = (self.now - SAME_MOMENT).strftime("%Y-%m-%dT%H:%M:%S")
         lb.cloud_updated_at = state.updated_at if state.updated_at < fresh else ""
@@ -340,8 +341,8 @@ class TreeWriter:
         lb.operating_status = state.operating
         lb.save(
             update_fields=[
-                "address", "port_id", "provider", "cloud_updated_at", "missing_since", "foreign", "provisioning_status",
-                "operating_status",
+                "address", "port_id", "provider", "external_project_id", "cloud_updated_at", "missing_since", "foreign",
+                "provisioning_status", "operating_status",
             ]
         )  # fmt: skip
 

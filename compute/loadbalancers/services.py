@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from compute.accounts.models import CloudProvider
+from compute.accounts.models import CloudAccount, CloudProvider
 from compute.eips.models import Eip
 from compute.loadbalancers import rules, state
 from compute.loadbalancers.choices import (
@@ -33,6 +33,7 @@ from compute.loadbalancers.models import (
 )
 from compute.networks.models import Network
 from compute.networks.queries import addresses_in_use, network_for_address, pool_size
+from compute.projects.queries import cloud_projects_of
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -138,6 +139,7 @@ def loadbalancer_create(
     )
     rules.check_internet_eip(address_type=address_type, has_eip=eip is not None)
     with writing() as done:
+        cloud_project = _cloud_project(manager.account, project)
         used = addresses_in_use(network)
         if address:
             address = rules.check_vip_address(address, cidr=network.cidr, pools=network.pools, used=used)
@@ -146,6 +148,7 @@ def loadbalancer_create(
         changes = Changes(actor)
         lb = LoadBalancer(
             project=project,
+            external_project_id=cloud_project,
             name=name,
             cloud_name=name,
             description=description,
@@ -169,6 +172,19 @@ def loadbalancer_create(
             with inside(f"listeners.{number}"):
                 _add_listener(lb, changes, **given)
         return done(lb, _send(lb, changes, plan_digest=plan_digest))
+
+
+def _cloud_project(account: CloudAccount, project: Project) -> str:
+    """The id of the cloud project in which something of a local one is made; "" leaves it to the account's own."""
+    found = cloud_projects_of(account, project)
+    rules.check_cloud_project(
+        account=account.name,
+        own=account.project_name,
+        everywhere="admin" in account.cloud_roles,
+        project=project.name,
+        cloud_project=found[0].name if found else "",
+    )
+    return found[0].external_id if found else ""
 
 
 def loadbalancer_update(
