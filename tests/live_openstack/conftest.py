@@ -181,7 +181,7 @@ def ground(lab: Lab) -> Iterator[Ground]:
     name = f"{PREFIX}-{uuid.uuid4().hex[:8]}"
     administrator = Client("admin")
     project = json.loads(administrator(f"project create -f json --domain default {name}"))
-    for user, role in (("demo", "member"), ("reader", "reader"), ("admin", "admin")):
+    for user, role in (("demo", "member"), ("reader", "reader")):
         administrator(f"role add --project {name} --user {user} {role}")
     administrator.close()
     ground = Ground(lab, raw, name, project["id"], f"{name}-v4", "")
