@@ -213,7 +213,11 @@ class ListenerAdmin(TreeAdmin):
 
     @admin.display(description="Sends to")
     def group_name(self, obj: Listener) -> Any:
-        return obj.pool_binding.backend_group.name if obj.pool_binding else NOTHING
+        if obj.pool_binding is None:
+            return NOTHING
+        return anchor(
+            site.url_of("backendgroup", obj.pool_binding.backend_group_id), obj.pool_binding.backend_group.name
+        )
 
     def mirrors(self, obj: Listener) -> Sequence[Mirror]:
         return [Mirror(obj, desired.listener_fields(obj))]

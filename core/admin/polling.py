@@ -16,6 +16,11 @@ def is_poll(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true"
 
 
+def ended_session() -> HttpResponse:
+    """For a page that looks again after its person was logged out: load the whole page, which leads to the log-in."""
+    return HttpResponse(status=STOP, headers={"HX-Refresh": "true", "Cache-Control": "no-store"})
+
+
 def polled(request: HttpRequest, template: str, context: dict[str, Any], *, moving: bool) -> HttpResponse:
     """The moving part; while it is drawn for the last time it tells htmx to stop."""
     response = render(request, template, {**context, "polled": True}, status=200 if moving else STOP)

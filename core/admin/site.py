@@ -21,6 +21,7 @@ from core.access import Actor, visible_to
 from core.actions import reaches
 from core.admin.actors import actor_of
 from core.admin.forms import LogInForm
+from core.admin.polling import ended_session, is_poll, polled
 from core.errors import ForbiddenError, NotFoundError, Problem
 
 View = Callable[..., HttpResponseBase]
@@ -102,6 +103,8 @@ class ConsoleSite(UnfoldAdminSite):
             try:
                 return view(request, *args, **kwargs)
             except Problem as problem:
+                if is_poll(request):
+                    return polled(request, "console/problem_box.html", {"problem": problem}, moving=False)
                 return self.problem_page(request, problem)
             except Http404:
                 return self.problem_page(request, NotFoundError("There is no such page.", hint="Check the address."))
@@ -109,7 +112,14 @@ class ConsoleSite(UnfoldAdminSite):
                 return self.problem_page(request, ForbiddenError(str(refusal) or "Your roles do not allow this."))
 
         wrapped: View = super().admin_view(told, cacheable)
-        return wrapped
+
+        @wraps(wrapped)
+        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if is_poll(request) and not self.has_permission(request):
+                return ended_session()
+            return wrapped(request, *args, **kwargs)
+
+        return asked
 
     def problem_page(self, request: HttpRequest, problem: Problem) -> HttpResponse:
         """One problem as a page."""

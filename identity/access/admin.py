@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.http import HttpRequest
@@ -13,6 +14,8 @@ from core.engine.plan import words
 from identity.access.actors import Scope, default_scope, scopes_of
 from identity.directory.models import User
 
+QUOTED = re.compile("“(.*?)”")
+KINDS = {Reach.SYSTEM: "system", Reach.DOMAIN: "domain", Reach.PROJECT: "project", Reach.NONE: "no scope"}
 ICONS = {Reach.SYSTEM: "language", Reach.DOMAIN: "domain", Reach.PROJECT: "folder", Reach.NONE: "block"}
 
 
@@ -26,13 +29,14 @@ def scope_switch(request: HttpRequest) -> dict[str, Any]:
         {
             "key": key,
             "name": scope_name(one.scope),
-            "roles": words(sorted(role.replace("_", " ") for role in one.roles)),
+            "roles": f"{KINDS[one.scope.kind]} · {words(sorted(role.replace('_', ' ') for role in one.roles))}",
             "chosen": key == current.scope.key,
         }
         for key, one in held.items()
     ]
     return {
         "name": scope_name(current.scope),
+        "kind": KINDS[current.scope.kind],
         "icon": ICONS[current.scope.kind],
         "choices": choices,
         "url": reverse("switch-scope"),
@@ -40,8 +44,9 @@ def scope_switch(request: HttpRequest) -> dict[str, Any]:
 
 
 def scope_name(scope: Scope) -> str:
-    """A scope's name as a label."""
-    return scope.name[:1].upper() + scope.name[1:].replace("“", "").replace("”", "")
+    """A scope's name as a label: that of the project or the domain alone, which stand in quotes in its sentence."""
+    quoted = QUOTED.search(scope.name)
+    return quoted.group(1) if quoted else scope.name[:1].upper() + scope.name[1:]
 
 
 site.scope_switch = scope_switch

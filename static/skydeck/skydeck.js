@@ -8,6 +8,8 @@
   let theme = "auto";
   try { theme = JSON.parse(localStorage.getItem("adminTheme") || '"auto"'); } catch { /* as the system says */ }
   if (theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches)) root.classList.add("dark");
+  // From here on the theme's own script keeps the class; it would not take away what it has not set itself.
+  document.addEventListener("alpine:init", function () { root.classList.remove("dark"); });
 
   // Times: the exact one in the reader's own time zone, the relative one kept up to date.
   function words(then) {

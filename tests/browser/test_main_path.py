@@ -160,6 +160,11 @@ def test_the_keyboard_alone_reaches_menu_and_log_out(desk: Desk) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Dark").press("Enter")
     expect(page.locator("html")).to_have_class(re.compile("dark"))
+    page.reload()
+    expect(page.locator("html")).to_have_class(re.compile("dark"))
+    page.locator(".sd-me summary").press("Enter")
+    page.get_by_role("button", name="Light").press("Enter")
+    expect(page.locator("html")).not_to_have_class(re.compile("dark"))
     page.get_by_role("button", name="Log out").press("Enter")
     page.wait_for_url("**/console/login/**")
 

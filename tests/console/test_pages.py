@@ -148,3 +148,22 @@ def test_the_scope_switch_changes_what_is_shown(
         client.post("/scope/", {"scope": key, "next": "/console/compute/loadbalancer/"})
         seen.append(">shop<" in client.get("/console/compute/loadbalancer/").content.decode())
     assert sorted(seen) == [False, True]
+
+
+def test_a_page_whose_object_went_away_stops_asking(boss: Client, world: World, shop: LoadBalancer) -> None:
+    url = site.url_of("loadbalancer", shop.pk)
+    LoadBalancer.objects.filter(pk=shop.pk).update(deleted_at=shop.created_at)
+    answer = boss.get(url, headers={"HX-Request": "true"})
+    assert answer.status_code == 286 and "There is no load balancer" in answer.content.decode()
+
+
+def test_a_page_whose_person_was_logged_out_leads_to_the_log_in(shop: LoadBalancer) -> None:
+    answer = Client().get(site.url_of("loadbalancer", shop.pk), headers={"HX-Request": "true"})
+    assert answer.status_code == 286 and answer["HX-Refresh"] == "true"
+
+
+def test_the_wizard_without_a_network_says_what_is_missing(boss: Client) -> None:
+    assert (
+        "There is no network that you could put it in"
+        in boss.get("/console/compute/loadbalancer/add/").content.decode()
+    )

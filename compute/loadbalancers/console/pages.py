@@ -113,7 +113,11 @@ class WizardPage(TreePage):
 
     def why_not(self) -> str:
         decision = self.actor.decide(f"{BALANCERS}.create")
-        return "" if decision.allowed else decision.reason
+        if not decision.allowed:
+            return decision.reason
+        if not forms.networks_for(self.actor).exists():
+            return "There is no network that you could put it in. Connect a cloud, or sync the account that has one."
+        return ""
 
     def form_kwargs(self) -> dict[str, Any]:
         return {"actor": self.actor}
@@ -175,6 +179,14 @@ class AssociateEipPage(TreePage):
     form_class = forms.EipForm
     verb = ASSOCIATE
     confirm_label = "Put it on"
+
+    def why_not(self) -> str:
+        free = forms.free_eips(self.actor).filter(manager=self.obj.manager_id, region=self.obj.region_id)
+        return super().why_not() or (
+            ""
+            if free.exists()
+            else "No elastic IP is free in its account and region. Reserve one at the cloud, then sync the account."
+        )
 
     def get_title(self) -> str:
         return f"Put an elastic IP on {self.obj.name}"
