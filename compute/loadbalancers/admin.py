@@ -60,6 +60,9 @@ class TreeAdmin(ManagedAdmin):
         root = self.balancer(obj)
         if root.provisioning_status == "ERROR":
             found.append(error_notice(root))
+        if root.missing_since is not None:
+            hint = "Read it again to be sure. What stands here is how it was when it was seen last."
+            found.append(Notice(Tone.WARN, f"The cloud has no load balancer {root.name} any more.", hint=hint))
         for task in obj.open_tasks:
             text = f"{task_title(task)} is at work. {task.note}".strip()
             found.append(Notice(Tone.MOTION, text, url=site.url_of("task", task.pk), link="Watch the task"))

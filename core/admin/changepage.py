@@ -74,8 +74,8 @@ class ConsolePage(View):
 class ChangePage(ConsolePage):
     """A form, its plan, and the change itself.
 
-    Subclasses give `form_class`, `title`, `perform()`, and `plan_of()` with `has_plan` where there is a plan to be read. `offer`: what says
-    whether the change is possible now. `plan_first`: the plan stands on the first page, with the form's fields to confirm.
+    Subclasses give `form_class`, `title` and `perform()`, and `plan_of()` with `has_plan` where there is a plan to be read.
+    `plan_first`: the plan stands on the first page, with the form's fields to confirm. `danger`: it always shows its plan.
     """
 
     form_class: ClassVar[type[ConsoleForm]] = ConsoleForm
@@ -121,7 +121,7 @@ class ChangePage(ConsolePage):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         if self.plan_first and not self.why_not():
-            return self._plan(self._form(), bound=False)
+            return self._show_plan(self._form())
         return self._show_form(self._form())
 
     def post(self, request: HttpRequest) -> HttpResponse:
@@ -130,10 +130,10 @@ class ChangePage(ConsolePage):
         if stage == BACK:
             return self._show_form(self._form(initial=self._typed(form)))
         if not form.is_valid():
-            return self._plan(form, bound=True) if self.plan_first else self._show_form(form)
-        if stage == CONFIRM or self._skips_plan():
-            return self._carry_out(form)
-        return self._plan(form, bound=True)
+            return self._show_plan(form) if self.plan_first else self._show_form(form)
+        if stage == CONFIRM or not self.has_plan:
+            return self._carry_out(form, request.POST.get(DIGEST, ""))
+        return self._show_plan(form, skipping=self._skips_plan())
 
     def _form(self, data: Any = None, initial: Mapping[str, Any] | None = None) -> ConsoleForm:
         return self.form_class(data, initial={**self.initial(), **(initial or {})}, **self.form_kwargs())
@@ -143,32 +143,37 @@ class ChangePage(ConsolePage):
         return {name: form[name].data for name in form.fields}
 
     def _skips_plan(self) -> bool:
-        return not self.has_plan or (not self.danger and bool(self.request.user.preference("skip_plan")))  # type: ignore[union-attr]
+        """The person's own switch; what is a danger always shows its plan."""
+        user: Any = self.request.user
+        return not self.danger and bool(user.preference("skip_plan"))
 
-    def _show_form(self, form: ConsoleForm, *, status: int = 200) -> HttpResponse:
+    def _show_form(self, form: ConsoleForm) -> HttpResponse:
+        at_once = not self.has_plan or self._skips_plan()
         context = self.context(
             title=self.get_title(),
             intro=self.get_intro(),
             form=form,
             why_not=self.why_not(),
-            submit_label=self.confirm_label if self._skips_plan() else self.submit_label,
+            submit_label=self.confirm_label if at_once else self.submit_label,
+            danger=self.danger,
             **self.form_context(form),
         )
-        return TemplateResponse(self.request, self.form_template, context, status=status)
+        return TemplateResponse(self.request, self.form_template, context)
 
     def form_context(self, form: ConsoleForm) -> dict[str, Any]:
+        """More values for the form's template."""
         return {}
 
-    def _plan(self, form: ConsoleForm, *, bound: bool) -> HttpResponse:
-        values = form.cleaned_data if bound and form.is_valid() else self.plan_values(form)
+    def _show_plan(self, form: ConsoleForm, *, skipping: bool = False) -> HttpResponse:
+        """The plan to be read; with `skipping` it is carried out unread, unless something in it cannot be taken back."""
+        values = form.cleaned_data if form.is_bound and form.is_valid() else self.plan_values(form)
         try:
             plan = self.plan_of(lambda: self.perform(values))
         except Problem as problem:
-            if form.is_bound:
-                form.add_problem(problem)
-            else:
-                form.problem = problem
-            return self._show_form(form)
+            return self._show_problem(form, problem)
+        final = any(step.impact.final or step.overwrites for step in plan.steps)
+        if skipping and not final:
+            return self._carry_out(form, plan.digest)
         context = self.context(
             title=self.get_title(),
             plan=plan,
@@ -182,6 +187,14 @@ class ChangePage(ConsolePage):
         )
         return TemplateResponse(self.request, "console/plan.html", context)
 
+    def _show_problem(self, form: ConsoleForm, problem: Problem) -> HttpResponse:
+        """The form again, with what the service said at its field."""
+        if form.is_bound:
+            form.add_problem(problem)
+        else:
+            form.problem = problem
+        return self._show_form(form)
+
     def plan_values(self, form: ConsoleForm) -> Mapping[str, Any]:
         """The values to plan with when the plan stands on the first page."""
         return form.initial
@@ -193,17 +206,16 @@ class ChangePage(ConsolePage):
             (name, value) for name in self.request.POST if name in names for value in self.request.POST.getlist(name)
         ]
 
-    def _carry_out(self, form: ConsoleForm) -> HttpResponse:
+    def _carry_out(self, form: ConsoleForm, plan_digest: str) -> HttpResponse:
         try:
-            change = self.perform(form.cleaned_data, plan_digest=self.request.POST.get(DIGEST, ""))
+            change = self.perform(form.cleaned_data, plan_digest=plan_digest)
         except Problem as problem:
-            form.add_problem(problem)
-            return self._show_form(form)
+            return self._show_problem(form, problem)
         return self.after(change)
 
 
 class ActionPage(ConsolePage):
-    """A verb that is done at once by a button. `run(obj, actor) -> Change`, or an `Action` object."""
+    """A declared verb that a button does at once, without a page."""
 
     http_method_names = ["post"]
     action: ClassVar[Action | None] = None

@@ -102,6 +102,20 @@ def test_who_skips_the_plan_goes_straight_to_the_task(admin: User, boss: Client,
     assert answer.status_code == 302 and "/core/task/" in answer["Location"]
 
 
+def test_what_cannot_be_undone_shows_its_plan_all_the_same(boss: Client, world: World, shop: LoadBalancer) -> None:
+    boss.post("/console/preferences/", {"skip_plan": "on"})
+    page = boss.post(page_of("loadbalancer", "delete", shop.pk), {"typed_name": "shop"}).content.decode()
+    assert "Cannot be undone" in page and not Task.objects.filter(state="queued").exists()
+    row = listener(shop, 80)
+    given = {
+        "name": row.name, "enabled": "on", "backend_group": "", "scheduler": "wrr", "sticky_session_type": "insert",
+        "sticky_session_cookie": "", "connection_limit": "-1", "client_idle_timeout": "50000",
+        "backend_connect_timeout": "5000", "backend_idle_timeout": "50000", "description": "", "version": str(row.version),
+    }  # fmt: skip
+    page = boss.post(page_of("listener", "edit", row.pk), given).content.decode()
+    assert "Nothing has been sent yet" in page and not Task.objects.filter(state="queued").exists()
+
+
 def test_a_change_that_needs_no_cloud_goes_back_to_the_object(boss: Client, shop: LoadBalancer) -> None:
     url = page_of("loadbalancer", "edit", shop.pk)
     given = {"name": "shop", "description": "", "enabled": "on", "disable_delete": "on", "version": str(shop.version)}

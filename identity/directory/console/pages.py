@@ -243,7 +243,7 @@ class PreferencesForm(ConsoleForm):
 
     skip_plan = forms.BooleanField(
         label="Skip the plan: send changes at once", required=False, widget=Switch(),
-        help_text="Deletions and what cannot be undone always show their plan.",
+        help_text="What cannot be undone, and what overwrites a change made outside, shows its plan all the same.",
     )  # fmt: skip
 
 
