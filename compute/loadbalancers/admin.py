@@ -331,11 +331,13 @@ class BackendAdmin(TreeAdmin):
     pages = (
         ("<uuid:object_id>/edit/", change.EditBackendPage, "edit"),
         ("<uuid:object_id>/drain/", change.DrainBackendPage, "drain"),
+        ("<uuid:object_id>/bring-back/", change.BringBackPage, "bring_back"),
         ("<uuid:object_id>/delete/", change.DeleteBackendPage, "delete"),
     )
     offers = (
         Offer("Change", "edit", change.EDIT_BACKEND, icon="edit"),
         Offer("Drain", "drain", change.EDIT_BACKEND, icon="water_drop", shown=lambda backend: backend.weight > 0),
+        Offer("Bring back", "bring_back", change.EDIT_BACKEND, icon="undo", shown=lambda backend: backend.weight == 0),
         Offer("Delete", "delete", change.DELETE_BACKEND, icon="delete", danger=True),
     )
     empty_title = "No backend yet"

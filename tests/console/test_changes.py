@@ -205,6 +205,11 @@ def test_backends_are_pasted_drained_changed_and_deleted(boss: Client, world: Wo
     boss.post(drain, {"_stage": "confirm"})
     world.work()
     assert backend(shop, "10.0.0.7").weight == 0
+    back = page_of("backend", "bring_back", row.pk)
+    assert 'value="3"' in boss.get(back).content.decode()
+    confirm(boss, back, boss.post(back, {"weight": "3"}).content.decode())
+    world.work()
+    assert backend(shop, "10.0.0.7").weight == 3
     row = backend(shop, "10.0.0.7")
     edit = page_of("backend", "edit", row.pk)
     confirm(

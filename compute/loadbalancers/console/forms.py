@@ -328,6 +328,12 @@ class BackendChangeForm(ConsoleForm):
     version = forms.IntegerField(widget=forms.HiddenInput())
 
 
+class WeightForm(ConsoleForm):
+    """The weight with which a drained backend takes traffic again."""
+
+    weight = forms.IntegerField(label="Weight", min_value=1, widget=NumberInput())
+
+
 class EipForm(ConsoleForm):
     """Which elastic IP to put on a balancer."""
 

@@ -15,10 +15,12 @@ from core.actions import Action, Verb
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.markup import plural
 from core.admin.parts import verb_named
+from core.audit.models import AuditEvent
 from core.engine.plan import Plan
 from core.engine.writing import Change
 from core.models import live
 
+DEFAULT_WEIGHT = 10
 BALANCERS, LISTENERS = "compute.loadbalancers", "compute.loadbalancerlisteners"
 GROUPS, BACKENDS = "compute.loadbalancerbackendgroups", "compute.loadbalancerbackends"
 READ, ASSOCIATE, DISSOCIATE = (
@@ -366,6 +368,25 @@ class DrainBackendPage(TreePage):
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
         return services.backend_update(self.obj, actor=self.actor, weight=0, plan_digest=plan_digest)
+
+
+class BringBackPage(TreePage):
+    """A drained backend takes traffic again, with the weight that it had before unless another is given."""
+
+    form_class = forms.WeightForm
+    verb = EDIT_BACKEND
+    confirm_label = "Bring it back"
+
+    def get_title(self) -> str:
+        return f"Bring backend {self.obj.name} back"
+
+    def initial(self) -> dict[str, Any]:
+        changes = AuditEvent.objects.filter(kind="backend", object_id=self.obj.pk, after__weight=0)
+        before = changes.values_list("before__weight", flat=True).first()
+        return {"weight": before or DEFAULT_WEIGHT}
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        return services.backend_update(self.obj, actor=self.actor, weight=values["weight"], plan_digest=plan_digest)
 
 
 class DeleteBackendPage(DeletePage):
