@@ -1,5 +1,4 @@
-"""Killing a worker at a chosen point of a task: before or after a cloud call, a statement that
-writes, or a commit. Needs a test without an outer transaction (`transactional_db`).
+"""Killing a worker at a chosen point of a task: before or after a cloud call or a commit. Needs a test without an outer transaction (`transactional_db`).
 
 `Killed` is no `Exception`, so nothing of the product can catch it; an open transaction is rolled back as the database would
 after a kill -9. What the dead worker held is freed by the reaper, exactly as in production.
@@ -43,7 +42,8 @@ class Killer:
             raise Killed(name)
 
     def statement(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        writes = sql.startswith(WRITES)
+        # Inside a transaction its commit is the point; a statement on its own is a commit of its own.
+        writes = sql.startswith(WRITES) and not connection.in_atomic_block
         if writes:
             self.pass_point(f"before {sql[:60]}")
         result = execute(sql, params, many, context)
@@ -69,7 +69,11 @@ def killing(monkeypatch: Any, at: int | None) -> Iterator[Killer]:
     commit = connection._commit
 
     def watched_commit() -> None:
-        killer.pass_point("before commit")
+        try:
+            killer.pass_point("before commit")
+        except Killed:
+            connection.connection.rollback()  # what the database does when the worker is gone
+            raise
         commit()
         killer.pass_point("after commit")
 
@@ -81,8 +85,6 @@ def killing(monkeypatch: Any, at: int | None) -> Iterator[Killer]:
             yield killer
         except Killed:
             killer.armed = False
-            # The database sees a dead worker's connection end, and rolls back what was open on it.
-            connection.close()
 
 
 def bury_worker() -> None:
