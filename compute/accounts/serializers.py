@@ -72,6 +72,31 @@ class CloudAccountUpdateSerializer(AccountOwnSerializer):
     name = serializers.CharField(max_length=128)
 
 
+class ServiceCheckSerializer(serializers.Serializer[Any]):
+    """One service that was tried."""
+
+    service = serializers.CharField()
+    region = serializers.CharField()
+    endpoint = serializers.CharField()
+    ok = serializers.BooleanField()
+    needed = serializers.BooleanField()
+    ms = serializers.IntegerField()
+    problem = serializers.JSONField(allow_null=True)
+
+
+class TestResultSerializer(serializers.Serializer[Any]):
+    """What a test of a login found."""
+
+    ok = serializers.BooleanField()
+    user = serializers.CharField()
+    project = serializers.CharField()
+    roles = serializers.ListField(child=serializers.CharField())
+    regions = serializers.ListField(child=serializers.CharField())
+    checks = ServiceCheckSerializer(many=True)
+    warnings = serializers.ListField(child=serializers.CharField())
+    problem = serializers.JSONField(allow_null=True)
+
+
 class CloudProviderSerializer(ResourceSerializer):
     account = NameField("account.name")
     provider = serializers.CharField(source="account.provider", read_only=True)

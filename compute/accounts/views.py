@@ -17,6 +17,7 @@ from compute.accounts.serializers import (
     CloudAccountUpdateSerializer,
     CloudProviderSerializer,
     LoginSerializer,
+    TestResultSerializer,
 )
 from core.api import parameters
 from core.api.views import ResourceViewSet
@@ -35,9 +36,12 @@ class CloudAccountViewSet(ResourceViewSet):
     update_service = services.account_update
     delete_service = services.account_delete
     actions = ACCOUNT_ACTIONS
+    questions = ("test_connectivity",)
     guards = {"update": guards.not_deleting, "delete": guards.can_delete}
 
-    @extend_schema(request=LoginSerializer, summary="Try the account's login, or a change of it")
+    @extend_schema(
+        request=LoginSerializer, responses=TestResultSerializer, summary="Try the account's login, or a change of it"
+    )
     @route(detail=True, methods=["post"], url_path="test-connectivity", url_name="test-connectivity")
     def test_connectivity(self, request: Request, pk: str) -> Response:
         """Tries every service needed and says which endpoint answered how. Stores nothing."""

@@ -69,6 +69,7 @@ class Resource(Personal, viewsets.GenericViewSet[Any]):
     preview: ClassVar[Preview | None] = None
     actions: ClassVar[tuple[Action, ...]] = ()
     keeps_answers: ClassVar[bool] = True  # False where answers hold secrets: no Idempotency-Key
+    questions: ClassVar[tuple[str, ...]] = ()  # methods behind a POST that only asks: no plan, no key
     guards: ClassVar[Mapping[str, Guard]] = {}
     verbs: ClassVar[dict[str, Verb | Action]] = {}
 

@@ -35,6 +35,10 @@ class LimitOffset(LimitOffsetPagination):
     def get_offset(self, request: Request) -> int:
         return min(_number(request, "offset", 0, least=0), MAX_OFFSET)
 
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """As DRF tells it; a walk by cursor has no count."""
+        return {**super().get_paginated_response_schema(schema), "required": ["next", "previous", "results"]}
+
 
 def _number(request: Request, name: str, default: int, *, least: int) -> int:
     text: Any = request.query_params.get(name)

@@ -115,6 +115,13 @@ class TaskEventSerializer(serializers.ModelSerializer[TaskEvent]):
         fields = ("id", "at", "level", "text", "service", "verb", "path", "status", "ms", "cloud_request_id")
 
 
+class TaskEventPageSerializer(serializers.Serializer[Any]):
+    """Events after the last one seen; `more`: ask again from the last of these."""
+
+    results = TaskEventSerializer(many=True)
+    more = serializers.BooleanField()
+
+
 class AuditEventSerializer(ResourceSerializer):
     """One change of one object."""
 

@@ -132,7 +132,8 @@ class Schema(AutoSchema):
 
     @property
     def _writes(self) -> bool:
-        return bool(self._verb) and self.method in ("POST", "PATCH", "DELETE")
+        changes = self.method in ("POST", "PATCH", "DELETE") and self._verb not in getattr(self.view, "questions", ())
+        return bool(self._verb) and changes
 
     def get_operation_id(self) -> str:
         if not self._verb:
@@ -153,11 +154,18 @@ class Schema(AutoSchema):
                 found += [SCOPE] if self._verb in ("list", "export", "distinct") else []
                 found += [CURSOR] if self._verb not in ("export", "distinct") else []
             return found + SHAPE if filterset is not None or self._verb == "retrieve" else found
-        if self.method == "POST" and not self.view.keeps_answers:
+        if not self._writes or (self.method == "POST" and not self.view.keeps_answers):
             return found
         found += [DRY_RUN, PLAN, KEY if self.method == "POST" else IF_MATCH]
         own = self.view.delete_serializer_class if self._verb == "destroy" else None
         return [*found, own] if own is not None else found
+
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> dict[str, Any]:
+        """A JSON field that may be null: any value is, so the schema says so once (twice, and `oneOf` would refuse it)."""
+        mapped: dict[str, Any] = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
+        if isinstance(field, serializers.JSONField):
+            mapped.pop("oneOf", None)
+        return mapped
 
     def get_request_serializer(self) -> Any:
         if not self._verb:

@@ -51,7 +51,7 @@ class TaskViewSet(ResourceViewSet):
         parameters=[
             OpenApiParameter("since", str, description="The id of the last event seen; only later ones are given.")
         ],
-        responses=records.TaskEventSerializer(many=True),
+        responses=records.TaskEventPageSerializer,
     )
     @route(
         detail=True, methods=["get"], url_path="events", url_name="events",

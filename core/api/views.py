@@ -46,6 +46,12 @@ from core.audit.models import AuditEvent
 from core.errors import InputParameterError
 from core.tasks.models import Task
 
+# What a list comes as, for the schema.
+FILES: dict[str, Any] = {
+    kind.partition(";")[0]: {"type": "array", "items": {"type": "object"}} if name == "json" else OpenApiTypes.BINARY
+    for name, (kind, _) in exports.FORMATS.items()
+}
+
 
 class ResourceViewSet(Writes):
     """The base of every resource; see the module's text for how a family declares one."""
@@ -104,7 +110,7 @@ class ResourceViewSet(Writes):
     @extend_schema(
         summary="The whole list as a file",
         parameters=[OpenApiParameter("as", str, enum=[*exports.FORMATS], description="`csv` if left out.")],
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses={(200, kind): shape for kind, shape in FILES.items()},
     )
     @route(detail=False, methods=["get"], url_path="export", url_name="export")
     def export(self, request: Request) -> HttpResponseBase:
