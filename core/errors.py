@@ -60,6 +60,24 @@ class Problem(Exception):
         return self.detail
 
 
+class Remembered(Problem):
+    """A problem as it was stored (`as_dict`), to be told again."""
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        super().__init__(
+            str(stored.get("detail", "")),
+            field=str(stored.get("field", "")),
+            hint=str(stored.get("hint", "")),
+            cause=str(stored.get("cause", "")),
+            cloud_request_id=str(stored.get("cloud_request_id", "")),
+        )
+        self._code = str(stored.get("code", "Problem"))
+
+    @property
+    def code(self) -> str:
+        return self._code
+
+
 def several(problems: Iterable[Problem]) -> Problem:
     """One problem out of many: the first one's class, every field listed in `errors`."""
     found = list(problems)

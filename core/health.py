@@ -82,7 +82,7 @@ def oldest_due_age() -> float:
     taken = Line.objects.filter(name=OuterRef("line")).exclude(holder=None).exclude(holder=OuterRef("id"))
     due = (
         Task.objects.filter(state__in=(QUEUED, WAITING), due_at__lte=Now())
-        .exclude(Exists(earlier))
+        .exclude(Exists(earlier) & ~Exists(Line.objects.filter(name=OuterRef("line"), holder=OuterRef("id"))))
         .exclude(Exists(taken))
         .order_by("due_at")
         .values_list("due_at", flat=True)

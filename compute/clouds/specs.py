@@ -114,7 +114,7 @@ class State:
 class TreeState:
     """A whole balancer as the cloud says it is, read in as few calls as the cloud allows.
 
-    `policies` and `monitors` are empty unless asked for: plans never touch them, pictures show them. `floating_ips` is filled by
+    `policies` and `monitors` are None unless asked for: plans never touch them, pictures show them. `floating_ips` is filled by
     whoever reads the tree together with its addresses; the balancer port leaves it empty.
     """
 
@@ -122,8 +122,8 @@ class TreeState:
     listeners: tuple[State, ...] = ()
     pools: tuple[State, ...] = ()
     members: Mapping[str, tuple[State, ...]] = field(default_factory=dict)  # by pool id
-    policies: tuple[State, ...] = ()
-    monitors: tuple[State, ...] = ()
+    policies: tuple[State, ...] | None = None
+    monitors: tuple[State, ...] | None = None
     floating_ips: tuple[State, ...] = ()
 
 

@@ -11,7 +11,7 @@ from compute.clouds.specs import BalancerSpec, ListenerSpec, MemberSpec, PoolSpe
 from compute.eips.models import Eip
 from compute.loadbalancers.choices import ALGORITHM_OF, StickyType
 from compute.loadbalancers.models import Backend, Listener, LoadBalancer, MemberBinding, PoolBinding
-from compute.loadbalancers.plan import CREATE, DELETE, Wanted, WantedTree
+from compute.loadbalancers.plan import CASCADE, CREATE, DELETE, Wanted, WantedTree
 from core.engine.plan import Step
 
 ChangeSet = Sequence[Mapping[str, Any]]
@@ -92,6 +92,8 @@ class _Scope:
             words = self._by_row.setdefault(str(entry["id"]), set())
             if entry["verb"] in (CREATE, DELETE):
                 words.add(entry["verb"])
+            if entry.get(CASCADE):
+                words.add(CASCADE)
             words.update(FIELD_OF.get(name, name) for name in entry.get("fields", {}))
 
     def of(self, *rows: object) -> frozenset[str] | None:
@@ -214,6 +216,7 @@ def _floating_ips(lb: LoadBalancer, scope: _Scope, change_set: ChangeSet | None)
             label=eip.ip_addr,
             desired={"port_id": lb.port_id or "vip" if eip.loadbalancer_id == lb.pk else ""},
             applied=eip.applied,
+            fixed={"port_id": lb.port_id},
             external_id=eip.external_id,
             may=scope.of(eip.pk),
         )

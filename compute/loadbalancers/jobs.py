@@ -7,6 +7,7 @@ transaction of its own. It can be killed at any point: the next run looks, recog
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,14 +21,14 @@ from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Un
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.eips.models import Eip
-from compute.loadbalancers import desired, mirror, services, state
+from compute.loadbalancers import desired, mirror, rules, services, state
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
-from compute.loadbalancers.plan import KIND_WORDS, Sight, Wanted, WantedTree, fields_of, plan, recognise
+from compute.loadbalancers.plan import CASCADE, KIND_WORDS, Sight, Wanted, WantedTree, fields_of, plan, recognise
 from compute.work import TaskWatch
 from core.access import product_actor
 from core.engine.plan import Plan, Step
-from core.errors import InvalidStatusError, PlanChangedError, Problem, TimeoutError
+from core.errors import InvalidStatusError, PlanChangedError, Problem, Remembered, TimeoutError
 from core.tasks.models import Task, TaskStep
 from core.tasks.registry import Job, Later, register
 from core.tasks.runner import Context
@@ -48,6 +49,12 @@ MAX_DOUBTS = 5
 def load(lb_id: Any) -> LoadBalancer:
     """The root of a tree with what jobs need of it."""
     return LoadBalancer.objects.select_related("project__domain", "manager__account", "region", "network").get(pk=lb_id)
+
+
+def locked(lb_id: Any) -> LoadBalancer:
+    """As `load`, under a row lock against services; inside a transaction."""
+    related = ("project__domain", "manager__account", "region", "network")
+    return LoadBalancer.objects.select_for_update(of=("self",)).select_related(*related).get(pk=lb_id)
 
 
 def region_of(lb: LoadBalancer) -> Region:
@@ -112,7 +119,10 @@ class Reconciler:
         self.lb = lb
         self.region = region_of(lb)
         self.watch = TaskWatch(context)
-        self.refused: dict[str, Problem] = {}
+        # Refused steps by mark: what this task was told no for stays so until somebody runs it again.
+        failed = TaskStep.objects.filter(task=self.task, state=TaskStep.FAILED).exclude(problem=None)
+        self.refused: dict[str, Problem] = {s.mark: Remembered(s.problem or {}) for s in failed}
+        self.refused_rows: set[str] = set()
         self.echoes: set[str] = set()  # marks of steps that were refused as doubles and looked for
         self.stopped = False
 
@@ -138,6 +148,8 @@ class Reconciler:
             lb = self.lb = load(self.lb.pk)
             if lb.deleted_at is not None:
                 return None
+            account = lb.manager.account
+            rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
             wanted = desired.wanted_tree(lb, self.task.change_set)
             tree = look(lb, self.region, wanted)
             if not self._settled(lb, tree):
@@ -145,9 +157,11 @@ class Reconciler:
             self._record(tree, wanted)
             wanted = desired.wanted_tree(self.lb, self.task.change_set)
             self._refuse_missing(tree)
-            todo = plan(wanted, tree)
+            todo = self._plan(wanted, tree)
             self._hold_to_plan(todo)
-            steps = [s for s in todo.steps if not self._left_out(s, todo)]
+            self.refused = {mark: p for mark, p in self.refused.items() if mark in todo.marks}
+            self.refused_rows = {s.row for s in todo.steps if s.mark in self.refused}
+            steps = [s for s in todo.steps if s.mark not in self.refused]
             if not steps:
                 self._finish(wanted, tree)
                 return None
@@ -159,6 +173,14 @@ class Reconciler:
             f"The cloud's answers for {self.lb.name} did not come to rest in {MAX_ROUNDS} attempts.",
             hint="Look at the balancer at the cloud, then run the task again.",
         )
+
+    def _plan(self, wanted: WantedTree, tree: TreeState | None) -> Plan:
+        """The plan; what it refuses as a whole stays on the balancer as its failure."""
+        try:
+            return plan(wanted, tree)
+        except Problem as problem:
+            LoadBalancer.objects.filter(pk=self.lb.pk).update(failure=problem.as_dict())
+            raise
 
     def _finish(self, wanted: WantedTree, tree: TreeState | None) -> None:
         if tree is None and wanted.balancer.tombstone:
@@ -193,8 +215,7 @@ class Reconciler:
         if tree is None:
             return
         with self.context.owning():
-            lb = LoadBalancer.objects.select_for_update(of=("self",)).select_related("manager__account", "region", "project__domain", "network").get(pk=self.lb.pk)  # fmt: skip
-            mirror.TreeWriter(lb, actor=product_actor(), task_id=self.task.pk).record(tree)
+            mirror.TreeWriter(locked(self.lb.pk), actor=product_actor(), task_id=self.task.pk).record(tree)
             for item in wanted.floating_ips:
                 seen = next((s for s in tree.floating_ips if s.external_id == item.external_id), None)
                 if seen is not None:
@@ -246,8 +267,10 @@ class Reconciler:
         if not lb.external_id:
             # A create whose answer was lost: the id is kept before anything else, so that nothing is made twice.
             with self.context.owning():
+                said = tree.balancer.fields
                 LoadBalancer.objects.filter(pk=lb.pk).update(
-                    external_id=tree.balancer.external_id, applied=dict(desired.balancer_fields(lb))
+                    external_id=tree.balancer.external_id,
+                    applied={n: said[n] for n in fields_of("loadbalancer") if n in said},
                 )
             self.lb = load(lb.pk)
         self._wait(tree.balancer.provisioning)
@@ -306,46 +329,34 @@ class Reconciler:
 
     # -- sending
 
-    def _left_out(self, step: Step, todo: Plan) -> bool:
-        """True for a refused step and for one that needs a refused one."""
-        if step.row in self.refused and step.mark in self._refused_marks:
-            return True
-        return any(n in self.refused for n in step.needs)
-
-    @property
-    def _refused_marks(self) -> set[str]:
-        return set(self.task.memory.get("refused", []))
-
     def _carry_out(self, steps: Sequence[Step], wanted: WantedTree, sight: Sight) -> None:
         rows = wanted.by_row()
         ids = {row: s.external_id for row, s in sight.states.items()}
-        for batch in self._batches(steps, rows):
-            if any(n in self.refused for s in batch for n in s.needs):
-                for step in batch:
-                    self.context.step_failed(step.mark, Problem(f"Left out: what it needs was not made. ({step.sentence})"))
+        queue = deque(self._batches(steps, rows))
+        while queue:
+            batch = queue.popleft()
+            if any(n in self.refused_rows for s in batch for n in s.needs):
+                self._leave_out(batch)
                 continue
             self.context.check_cancel()
             for step in batch:
                 self.context.step_started(step.mark)
             try:
                 sent = self._send(batch, rows, ids, wanted)
-            except Busy:
-                self._wait("PENDING_UPDATE")
+            except (Busy, Gone) as error:
+                if isinstance(error, Busy):
+                    self._wait("PENDING_UPDATE")
                 raise LookAgain from None
-            except QuotaFull as refusal:
-                if len(batch) > 1 and batch[0].kind == "member":
-                    self._one_by_one(batch, rows, ids, wanted)
-                    continue
-                self._refuse(batch, refusal)
-                continue
             except (Refused, Unsupported) as refusal:
-                if self._already_there(refusal) and not self.echoes.issuperset(s.mark for s in batch):
+                if isinstance(refusal, QuotaFull) and len(batch) > 1 and batch[0].kind == "member":
+                    # Sent singly, as much as fits is made and the rest is named.
+                    queue.extendleft([step] for step in reversed(batch))
+                elif self._already_there(refusal) and not self.echoes.issuperset(s.mark for s in batch):
                     self.echoes.update(s.mark for s in batch)
                     raise LookAgain from None
-                self._refuse(batch, refusal)
+                else:
+                    self._refuse(batch, refusal)
                 continue
-            except Gone:
-                raise LookAgain from None
             except CloudError as error:
                 if not error.doubtful:
                     raise
@@ -356,16 +367,12 @@ class Reconciler:
             self._after(batch)
         raise LookAgain
 
-    def _one_by_one(self, batch: Sequence[Step], rows: Mapping[str, Wanted], ids: dict[str, str], wanted: WantedTree) -> None:
-        """A batch that is over the quota is sent singly, so that as much as fits is made and the rest is named."""
+    def _leave_out(self, batch: Sequence[Step]) -> None:
         for step in batch:
-            try:
-                sent = self._send([step], rows, ids, wanted)
-            except (QuotaFull, Refused) as refusal:
-                self._refuse([step], refusal)
-                continue
-            self._store([step], sent, rows)
-            self._after([step])
+            problem = Problem(f"{_not_done(step)}: what it needs was not made.")
+            self.refused[step.mark] = problem
+            self.refused_rows.add(step.row)
+            self.context.step_failed(step.mark, problem)
 
     @staticmethod
     def _already_there(refusal: CloudError) -> bool:
@@ -423,7 +430,7 @@ class Reconciler:
         head, item = batch[0], rows[batch[0].row]
         root_id = self._root_id()
         if head.kind == "listener":
-            pool_id = ids.get(str(item.desired.get("default_pool", "")), "")
+            pool_id = _pool_id(item, ids)
             return Sent({head.row: self.port.create_listener(root_id, desired.listener_spec(item, pool_id=pool_id))})
         if head.kind == "pool":
             return Sent({head.row: self.port.create_pool(desired.pool_spec(item), loadbalancer_id=root_id)})
@@ -438,7 +445,8 @@ class Reconciler:
         external_id = ids[step.row]
         if step.kind == "listener":
             if "default_pool" in change:
-                change["default_pool_id"] = ids.get(str(change.pop("default_pool")), "")
+                change.pop("default_pool")
+                change["default_pool_id"] = _pool_id(item, ids)
             self.port.update_listener(external_id, change)
         elif step.kind == "pool":
             self.port.update_pool(external_id, change)
@@ -457,7 +465,7 @@ class Reconciler:
         elif step.kind == "member":
             self.port.delete_member(ids[item.parent], external_id)
         else:
-            self.port.delete_balancer(external_id, cascade=True)
+            self.port.delete_balancer(external_id, cascade=item.allows(CASCADE))
         return Sent({})
 
     def _send_address(self, step: Step, item: Wanted) -> State:
@@ -515,10 +523,18 @@ class Reconciler:
                 f"{_not_done(step)}: {refusal.detail}", cause=refusal.cause, cloud_request_id=refusal.cloud_request_id,
                 hint=refusal.hint,
             )  # fmt: skip
-            self.refused[step.row] = problem
+            self.refused[step.mark] = problem
+            self.refused_rows.add(step.row)
             ROWS[step.kind].objects.filter(pk=step.row).update(failure=problem.as_dict())
             self.context.step_failed(step.mark, problem)
-        self.context.remember(refused=sorted(self._refused_marks | {s.mark for s in batch}))
+
+
+def _pool_id(item: Wanted, ids: Mapping[str, str]) -> str:
+    """The cloud's id of a listener's wanted pool, "" where none is wanted. Raises `Refused` when that pool is missing there."""
+    row = str(item.desired.get("default_pool") or "")
+    if row and row not in ids:
+        raise Refused("its pool is missing at the cloud", hint="Read the balancer again, then choose another backend group.")
+    return ids.get(row, "")
 
 
 def _not_done(step: Step) -> str:
@@ -531,7 +547,9 @@ def _record_address(row: Any, seen: State | None, *, accepted: bool = False) -> 
         return
     values = {"port_id": str(seen.fields.get("port_id") or "")}
     changes: dict[str, Any] = {"observed": values, "observed_at": timezone.now()}
-    if accepted:
+    taken_away = not Eip.objects.filter(pk=row).exclude(loadbalancer=None).exists()
+    if accepted or taken_away:
+        # An address that nobody wants on a balancer is where the cloud says it is.
         changes |= {"applied": values, "failure": None}
     Eip.objects.filter(pk=row).update(**changes)
 
@@ -559,11 +577,12 @@ def read(context: Context) -> Later | None:
     with watching(TaskWatch(context)):
         tree = look(lb, region_of(lb), desired.wanted_tree(lb, ()), everything=True)
     with context.owning():
+        lb = locked(lb.pk)
         if tree is None:
             LoadBalancer.objects.filter(pk=lb.pk, missing_since=None).update(missing_since=timezone.now())
         else:
             mirror.TreeWriter(lb, actor=product_actor(), task_id=context.task.pk).record(tree)
-        state.refresh(load(lb.pk))
+        state.refresh(lb)
     if tree is None:
         raise Gone(f"Load balancer {lb.name} is missing at the cloud.", hint="Delete it here, or create it anew.")
     return None

@@ -81,6 +81,10 @@ class TreeWriter:
         """Write what `tree` says: rows of ours, objects that are new to us, and (when `complete`) what is gone."""
         wanted = desired.wanted_tree(self.lb)
         sight = recognise(wanted, tree)
+        if self._import_pools(tree, wanted, sight):
+            # Listeners are judged when every pool has a row: a default pool made outside is drift like any other.
+            wanted = desired.wanted_tree(self.lb)
+            sight = recognise(wanted, tree)
         rows = self._rows()
         for item in wanted.all():
             row = rows.get(item.row)
@@ -121,8 +125,12 @@ class TreeWriter:
             row.external_id = state.external_id
             row.applied = {n: observed.get(n) for n in names if n in observed}
         columns: dict[str, Any] = {}
-        if self.adopt and state.provisioning == "ACTIVE" and row.delete_requested_at is None:
+        if state.provisioning == "ACTIVE" and row.delete_requested_at is None:
             taken, recorded = take_over(wanted, row.applied, observed, names)
+            # What both sides agree on is recorded in any case; drift only where the account's policy takes it over.
+            kept = {n for n in taken if not self.adopt or str(taken[n]).startswith("id:")}
+            taken = {n: v for n, v in taken.items() if n not in kept}
+            recorded = {n: v for n, v in recorded.items() if n not in kept}
             if taken or recorded:
                 columns = self._columns(row, kind, taken)
                 row.applied = {**row.applied, **recorded}
@@ -220,14 +228,18 @@ class TreeWriter:
 
     # -- objects that are new to us
 
+    def _import_pools(self, tree: TreeState, wanted: WantedTree, sight: Sight) -> bool:
+        """Rows for pools that are new to us; True when there were any."""
+        known = {s.external_id for s in sight.states.values()} | {w.external_id for w in wanted.all() if w.external_id}
+        fresh = [state for state in tree.pools if state.external_id not in known]
+        for state in fresh:
+            self._import_pool(state)
+        return bool(fresh)
+
     def _import(self, tree: TreeState, wanted: WantedTree, sight: Sight) -> None:
         known = {s.external_id for s in sight.states.values()}
         tombs = {w.external_id for w in wanted.all() if w.external_id}
         pool_rows = {sight.states[p.row].external_id: p.row for p in wanted.pools if p.row in sight.states}
-        for state in tree.pools:
-            if state.external_id not in known | tombs:
-                binding = self._import_pool(state)
-                pool_rows[state.external_id] = str(binding.pk)
         for pool_id, members in tree.members.items():
             if pool_id in pool_rows:
                 fresh = [m for m in members if m.external_id not in known | tombs]
@@ -321,7 +333,7 @@ class TreeWriter:
     # -- the root
 
     def _foreign(self, tree: TreeState) -> None:
-        if tree.policies or tree.monitors:
+        if tree.policies is not None and tree.monitors is not None:
             self.lb.foreign = {
                 "policies": [_brief(s) for s in tree.policies],
                 "monitors": [_brief(s) for s in tree.monitors],
@@ -349,9 +361,9 @@ class TreeWriter:
 
 def unique_name(wish: str, taken: Iterable[str]) -> str:
     """`wish`, or with the first free of the suffixes -1, -2, … (rule 83)."""
-    used = set(taken)
+    used, wish = set(taken), wish[:128]
     if wish not in used:
-        return wish[:128]
+        return wish
     return next(n for k in range(1, len(used) + 2) if (n := f"{wish[:120]}-{k}") not in used)
 
 
@@ -415,10 +427,18 @@ def bury(rows: Iterable[Any], now: Any) -> None:
         elif isinstance(row, PoolBinding):
             MemberBinding.objects.filter(pool_binding=row, deleted_at=None).update(deleted_at=now, status="deleted")
             Listener.objects.filter(pool_binding=row).update(pool_binding=None)
+            if row.imported_at and row.delete_requested_at is None and not _used(row.backend_group_id):
+                # A pool that was made outside and removed outside takes its definition with it.
+                Backend.objects.filter(backend_group=row.backend_group_id, deleted_at=None).update(deleted_at=now, status="deleted")
+                BackendGroup.objects.filter(pk=row.backend_group_id).update(deleted_at=now, status="deleted")
         elif isinstance(row, MemberBinding) and row.imported_at and row.delete_requested_at is None:
             # A member that was made outside and removed outside takes its definition with it.
             if not MemberBinding.objects.filter(backend=row.backend_id, deleted_at=None).exists():
                 Backend.objects.filter(pk=row.backend_id).update(deleted_at=now, status="deleted")
+
+
+def _used(group_id: Any) -> bool:
+    return PoolBinding.objects.filter(backend_group=group_id, deleted_at=None).exists()
 
 
 def bury_unused(lb: LoadBalancer, now: Any) -> None:

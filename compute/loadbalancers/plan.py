@@ -13,8 +13,9 @@ from typing import Any
 from compute.clouds.specs import CHANGEABLE, State, TreeState
 from core.engine.merge import Standing, merge
 from core.engine.plan import Impact, Plan, Step, words
+from core.errors import NotEmptyError
 
-CREATE, DELETE = "create", "delete"
+CREATE, DELETE, CASCADE = "create", "delete", "cascade"
 KIND_WORDS = {
     "loadbalancer": "load balancer", "listener": "listener", "pool": "pool", "member": "member", "floatingip": "floating IP",
 }  # fmt: skip
@@ -88,19 +89,20 @@ def recognise(wanted: WantedTree, observed: TreeState | None) -> Sight:
     adopted = set() if wanted.balancer.external_id else {wanted.balancer.row}
 
     def look(items: Iterable[Wanted], found: Iterable[State], *, natural: bool = False) -> None:
-        found = list(found)
-        by_id = {s.external_id: s for s in found}
-        by_tag = {tag: s for s in found for tag in s.tags}
-        by_nature = {_nature(s.fields): s for s in found} if natural else {}
+        items, by_id = list(items), {s.external_id: s for s in found}
+        # First what is known by id, tombstones too: the old member at an address is never taken for the new one.
+        for item in items:
+            if item.external_id and item.external_id in by_id:
+                states[item.row] = by_id.pop(item.external_id)
+        by_tag = {tag: s for s in by_id.values() for tag in s.tags}
+        by_nature = {_nature(s.fields): s for s in by_id.values()} if natural else {}
         for item in items:
             if item.external_id:
-                state = by_id.get(item.external_id)
-            else:
-                state = by_tag.get(item.tag) or (by_nature.get(_nature(item.fixed)) if natural else None)
-            if state is not None:
+                continue
+            state = by_tag.get(item.tag) or by_nature.get(_nature(item.fixed))
+            if state is not None and by_id.pop(state.external_id, None) is not None:
                 states[item.row] = state
-                if not item.external_id:
-                    adopted.add(item.row)
+                adopted.add(item.row)
 
     look(wanted.listeners, observed.listeners)
     look(wanted.pools, observed.pools)
@@ -122,7 +124,10 @@ def plan(wanted: WantedTree, observed: TreeState | None) -> Plan:
     sight = recognise(wanted, observed)
     root = wanted.balancer
     if root.tombstone:
-        return _delete_root(wanted, observed) if root.allows(DELETE) else Plan()
+        if not root.allows(DELETE):
+            return Plan()
+        check_may_delete(wanted, observed)
+        return _delete_root(wanted, observed)
     if observed is None and root.external_id:
         return Plan(warnings=(f"Load balancer {root.label} is missing at the cloud.",))
     making = _to_create(wanted, sight)
@@ -147,6 +152,27 @@ def plan(wanted: WantedTree, observed: TreeState | None) -> Plan:
     steps += maker.updates([root])
     steps += maker.bindings()
     return Plan(tuple(steps), maker.warnings())
+
+
+def check_may_delete(wanted: WantedTree, observed: TreeState | None) -> None:
+    """LB-D1, A11, against what the cloud has: without cascade nothing goes that somebody else put into the balancer.
+
+    Raises `NotEmptyError` that counts it.
+    """
+    if observed is None or wanted.balancer.allows(CASCADE):
+        return
+    counted = _counted(observed)
+    if counted:
+        raise NotEmptyError(
+            f"Load balancer {wanted.balancer.label} holds {counted} at the cloud, put there by somebody else.",
+            hint="Read it again and look at them, or delete it with everything in it.",
+        )
+
+
+def _counted(observed: TreeState) -> str:
+    parts = [(len(observed.listeners), "listener"), (len(observed.pools), "pool")]
+    parts.append((sum(len(m) for m in observed.members.values()), "member"))
+    return words([f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n])
 
 
 def _to_create(wanted: WantedTree, sight: Sight) -> frozenset[str]:
@@ -190,6 +216,10 @@ class _Maker:
         """Fields as people and digests see them: a default pool by its label."""
         return {k: (self._label(v) if k == "default_pool" else v) for k, v in values.items()}
 
+    def _id(self, item: Wanted) -> str:
+        state = self.sight.states.get(item.row)
+        return state.external_id if state is not None else ""
+
     def deletes(self, item: Wanted) -> bool:
         return item.tombstone and item.allows(DELETE) and item.row in self.sight.states
 
@@ -216,6 +246,7 @@ class _Maker:
             before=self._words(item, item.applied),
             impact=impact,
             row=item.row,
+            external_id=self._id(item),
         )
 
     def updates(self, items: Iterable[Wanted]) -> list[Step]:
@@ -244,6 +275,7 @@ class _Maker:
             after=self._words(item, after),
             impact=_update_impact(item, after),
             row=item.row,
+            external_id=self._id(item),
             needs=(pool,) if pool in self.making else (),
             overwrites=self._words(item, overwritten),
         )
@@ -266,13 +298,14 @@ class _Maker:
                         overwrites={"port_id": observed} if observed and observed != item.applied.get("port_id") else {},
                     )  # fmt: skip
                 )
-            elif observed:
+            elif observed and observed == item.fixed.get("port_id"):
+                # Only off our own address: what somebody moved elsewhere meanwhile stays where it is.
                 steps.insert(
                     0,
                     Step(
                         "release", "floatingip", item.label,
                         f"Take floating IP {item.label} off load balancer {self.wanted.balancer.label}; the address is kept.",
-                        before={"bound": True}, after={"bound": False}, row=item.row,
+                        before={"bound": True}, after={"bound": False}, row=item.row, external_id=item.external_id,
                         impact=Impact(True, False, f"Clients that use {item.label} lose their way in."),
                     ),  # fmt: skip
                 )
@@ -282,7 +315,13 @@ class _Maker:
         drifted = []
         for item in self.wanted.all():
             state = self.sight.states.get(item.row)
-            if state is None or item.kind == "floatingip" or item.row in self.sight.adopted:
+            if item.kind == "floatingip":
+                moved = state is not None and item.allows("port_id") and not item.desired.get("port_id")
+                port = state.fields.get("port_id", "") if state is not None and moved else ""
+                if port and port != item.fixed.get("port_id"):
+                    drifted.append(f"where floating IP {item.label} is bound")
+                continue
+            if state is None or item.row in self.sight.adopted:
                 continue
             result = merge(item.desired, item.applied, observed_fields(item, state, self.wanted, self.sight), fields_of(item.kind))
             drifted += [f"{_field(n)} of {KIND_WORDS[item.kind]} {item.label}" for n in result.drifted]
@@ -310,16 +349,19 @@ def _delete_root(wanted: WantedTree, observed: TreeState | None) -> Plan:
     root = wanted.balancer
     if observed is None:
         return Plan()
-    parts = [(len(observed.listeners), "listener"), (len(observed.pools), "pool")]
-    parts.append((sum(len(m) for m in observed.members.values()), "member"))
-    counted = words([f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n])
+    counted = _counted(observed)
+    inside = [
+        *(f"listener {s.name or s.external_id} {s.fields.get('protocol')}:{s.fields.get('port')}" for s in observed.listeners),
+        *(f"pool {s.name or s.external_id}" for s in observed.pools),
+        *(f"member {m.fields.get('address')}:{m.fields.get('port')}" for ms in observed.members.values() for m in ms),
+    ]
     address = observed.balancer.fields.get("address", "")
     step = Step(
         "delete", "loadbalancer", root.label,
         f"Delete load balancer {root.label}{f' with its {counted}' if counted else ''}.",
-        before={"address": address, "children": counted},
+        before={"address": address, "children": sorted(inside)},
         impact=Impact(True, True, f"Everything that reaches {address or root.label} is cut off, and the address may go to others."),
-        row=root.row,
+        row=root.row, external_id=observed.balancer.external_id,
     )  # fmt: skip
     return Plan((step,), tuple(f"Floating IP {w.label} is kept and becomes free." for w in wanted.floating_ips))
 

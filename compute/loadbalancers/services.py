@@ -234,7 +234,7 @@ def loadbalancer_delete(lb: LoadBalancer, *, actor: Actor, cascade: bool = False
         groups = list(BackendGroup.objects.filter(live(), loadbalancer=lb))
         rules.check_empty(listeners=len(listeners), groups=len(groups), cascade=cascade)
         changes = Changes(actor)
-        changes.deleted(lb)
+        changes.deleted(lb, cascade=cascade)
         for row in (*listeners, *groups, *Backend.objects.filter(live(), backend_group__loadbalancer=lb)):
             changes.deleted(row)
         return done(lb, _send(lb, changes, plan_digest=plan_digest))

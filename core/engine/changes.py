@@ -78,8 +78,8 @@ class Changes:
         self._note("update", row, [old, row.version], fields)
         return True
 
-    def deleted(self, row: Any) -> None:
-        """Set the tombstone; the row is gone once the cloud agrees."""
+    def deleted(self, row: Any, *, cascade: bool = False) -> None:
+        """Set the tombstone; the row is gone once the cloud agrees. `cascade`: with whatever is in it by then."""
         if row.delete_requested_at is not None:
             return
         values: dict[str, Any] = {"delete_requested_at": Now()}
@@ -91,6 +91,8 @@ class Changes:
         type(row).objects.filter(pk=row.pk).update(**values)
         row.refresh_from_db(fields=["delete_requested_at"])
         self._note("delete", row, versions, {})
+        if cascade:
+            self.change_set[-1]["cascade"] = True
 
     def removed(self, row: Any) -> None:
         """A row without a tombstone is on its way out."""

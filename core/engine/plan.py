@@ -24,7 +24,8 @@ class Step:
     """One thing that will be done at a cloud.
 
     `verb`: create, update, delete, bind, release, … `kind` and `target`: what it acts on, in words that are the same in a
-    dry run and in the real task (so never a row's id). `before`/`after`: the fields that change. `row`: the id of our row.
+    dry run and in the real task (so never a row's id). `before`/`after`: the fields that change. `row`: the id of our row;
+    `external_id`: the cloud's id of an object that is there already.
     `needs`: rows that must be there first; when one of them was refused the step is left out. `overwrites`: values that
     somebody else set at the cloud and that this step replaces.
     """
@@ -37,15 +38,17 @@ class Step:
     after: Mapping[str, Any] = field(default_factory=dict)
     impact: Impact = Impact()
     row: str = ""
+    external_id: str = ""
     needs: tuple[str, ...] = ()
     overwrites: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def mark(self) -> str:
-        """A digest of what the step does, the same whenever it is planned; `before` counts only when it is overwritten."""
-        text = json.dumps(
-            [self.verb, self.kind, self.target, dict(self.after), dict(self.overwrites)], sort_keys=True, default=str
-        )
+        """A digest of what the step does, the same whenever it is planned. What is there before counts where it is lost:
+        in deletions and releases, and in `overwrites`."""
+        lost = dict(self.before) if self.verb in ("delete", "release") else {}
+        what = [self.verb, self.kind, self.target, self.external_id, dict(self.after), dict(self.overwrites), lost]
+        text = json.dumps(what, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def as_dict(self) -> dict[str, Any]:

@@ -34,11 +34,12 @@ def sweep(*, patience: float | None = None) -> int:
         if held is None:
             return 0
         earlier = Task.objects.filter(line=OuterRef("line"), state__in=OPEN, id__lt=OuterRef("id"))
+        held_by_it = Line.objects.filter(name=OuterRef("line"), holder=OuterRef("id"))
         held_elsewhere = Line.objects.filter(name=OuterRef("line")).exclude(holder=None).exclude(holder=OuterRef("id"))
         due = (
             Task.objects.filter(state__in=(QUEUED, WAITING), due_at__lte=Now())
             .filter(Q(rung_at=None) | Q(rung_at__lte=Now() - timedelta(seconds=wait)) | Q(state=WAITING, rung_at__lt=F("due_at")))
-            .filter(Q(parent__isnull=False) | (~Exists(earlier) & ~Exists(held_elsewhere)))
+            .filter(Q(parent__isnull=False) | Exists(held_by_it) | (~Exists(earlier) & ~Exists(held_elsewhere)))
             .order_by("due_at")[:BATCH]
         )
         rows = list(due.values_list("pk", "queue"))

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db import DatabaseError, InterfaceError, transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
@@ -29,6 +29,8 @@ from core.tasks.services import after, end, first_of_line, what_happened
 log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 60.0
+# What a database that is not there raises; every other error of the database is a mistake of ours.
+DATABASE_GONE = (OperationalError, InterfaceError)
 MAX_LOSSES = 3
 
 
@@ -58,14 +60,13 @@ def claim(task_id: uuid.UUID) -> Context | None:
         if task is None:
             return None
         parents = ancestors(task)
-        earlier = Task.objects.filter(line=task.line, state__in=OPEN, id__lt=task.pk).exclude(pk__in=parents)
-        if task.parent_id:
-            earlier = earlier.filter(parent_id=task.parent_id)
-        if earlier.exists():
-            return None
-        took = Line.objects.filter(name=task.line, holder=None).update(holder=task.pk, fence=F("fence") + 1)
-        if not took and not Line.objects.filter(name=task.line, holder__in=[task.pk, *parents]).exists():
-            return None
+        # Order decides only who may try for a free line, never whether a holder may go on: ids come from many machines' clocks,
+        # and a task with a lower one may be inserted while a later one holds the line.
+        if not Line.objects.filter(name=task.line, holder__in=[task.pk, *parents]).exists():
+            if Task.objects.filter(line=task.line, state__in=OPEN, id__lt=task.pk).exists():
+                return None
+            if not Line.objects.filter(name=task.line, holder=None).update(holder=task.pk, fence=F("fence") + 1):
+                return None
         won = (
             Task.objects.filter(pk=task.pk, state__in=OPEN, due_at__lte=Now())
             .filter(Q(lease_until=None) | Q(lease_until__lte=Now()))
@@ -197,7 +198,7 @@ def run_task(task_id: uuid.UUID) -> str:
     except LeaseLost:
         log.warning("lost the lease; another worker has the task")
         return "lost-lease"
-    except (DatabaseError, InterfaceError) as error:
+    except DATABASE_GONE as error:
         # The database went away: the lease ends by itself and the reaper queues the task again.
         log.error("the database failed while a task ran", error=str(error))
         return "lost-lease"
@@ -218,11 +219,10 @@ def _run(context: Context) -> str:
             )
         outcome = job.run(context)
     except Cancelled:
-        end(task, CANCELLED, note=what_happened(task))
-        return "cancelled"
+        return "cancelled" if end(task, CANCELLED, note=what_happened(task), token=context.token) else "lost-lease"
     except Problem as problem:
         return _failed(context, problem)
-    except (LeaseLost, DatabaseError, InterfaceError):
+    except (LeaseLost, *DATABASE_GONE):
         raise
     except Exception as error:
         log.exception("a job failed unexpectedly")
@@ -241,17 +241,13 @@ def _run(context: Context) -> str:
         if later:
             doorbell.ring(task.pk, task.queue, seconds=outcome.seconds)
         return "later" if later else "lost-lease"
-    if not context.mine().exists():
-        raise LeaseLost
-    end(task, DONE)
-    return "done"
+    return "done" if end(task, DONE, token=context.token) else "lost-lease"
 
 
 def _failed(context: Context, problem: Problem) -> str:
-    if not context.mine().exists():
-        raise LeaseLost
+    if not end(context.task, FAILED, problem=problem.as_dict(), note=problem.detail, token=context.token):
+        return "lost-lease"
     context.event(problem.detail, level="error", cloud_request_id=problem.cloud_request_id)
-    end(context.task, FAILED, problem=problem.as_dict(), note=problem.detail)
     return "failed"
 
 

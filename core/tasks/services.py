@@ -75,14 +75,18 @@ def start(
 
 
 def first_of_line(line: str) -> Task | None:
-    """The open task of a line whose turn it is; children of a holder come before everything else."""
-    return Task.objects.filter(line=line, state__in=OPEN).order_by("id").first()
+    """The open task of a line whose turn it is: its holder, else the lowest id."""
+    mine = Task.objects.filter(line=line, state__in=OPEN)
+    holder = Line.objects.filter(name=line).values_list("holder", flat=True).first()
+    return mine.filter(pk=holder).first() or mine.order_by("id").first()
 
 
-def end(task: Task, state: str, *, problem: Mapping[str, Any] | None = None, note: str = "") -> bool:
-    """End a task from whatever open state it is in, free its line, run the job's `ended` hook, ring for the next.
+def end(
+    task: Task, state: str, *, problem: Mapping[str, Any] | None = None, note: str = "", token: str | None = None
+) -> bool:
+    """End an open task, free its line, run the job's `ended` hook, ring for the next. One transaction.
 
-    Returns False when somebody else ended it first. Runs in one transaction.
+    `token`: only while this lease holds, for workers. Returns False when somebody else ended the task, or has it now.
     """
     with transaction.atomic():
         values: dict[str, Any] = {
@@ -90,7 +94,8 @@ def end(task: Task, state: str, *, problem: Mapping[str, Any] | None = None, not
         }  # fmt: skip
         if state == "done":
             values["progress"] = 100
-        if not Task.objects.filter(pk=task.pk, state__in=OPEN).update(**values):
+        owned = Task.objects.filter(pk=task.pk, state__in=OPEN)
+        if not (owned if token is None else owned.filter(lease_token=token)).update(**values):
             return False
         TaskStep.objects.filter(task=task, state=TaskStep.RUNNING).update(
             state=TaskStep.FAILED if state != "done" else TaskStep.DONE, ended_at=Now()
@@ -152,7 +157,9 @@ def retry(task: Task, *, actor: Actor) -> Task:
         again._state.adding = True
         job = registry.get(task.kind)
         again.state, again.note, again.progress, again.problem = QUEUED, "", 0, None
-        again.memory, again.approved, again.plan_digest = {}, None, ""
+        # After "the cloud changed since you looked" the new plan is what was read, and what running it again confirms.
+        again.memory, again.approved = {}, None
+        again.plan_digest = str((task.problem or {}).get("digest", ""))
         again.cancel_requested_at = again.started_at = again.ended_at = again.settled_at = None
         again.lease_token, again.lease_until, again.losses, again.runs = "", None, 0, 0
         again.actor_id, again.actor_name, again.request_id = actor.user_id, actor.name, actor.request_id

@@ -99,8 +99,8 @@ class Balancer:
             listeners=listeners,
             pools=tuple(pools),
             members=members,
-            policies=tuple(self._policies(listeners)) if everything else (),
-            monitors=tuple(self._monitors(pools)) if everything else (),
+            policies=tuple(self._policies(listeners)) if everything else None,
+            monitors=tuple(self._monitors(pools)) if everything else None,
         )
 
     def status(self, external_id: str) -> State:

@@ -119,8 +119,8 @@ class OpenStackBalancers:
             listeners=listeners,
             pools=tuple(pools),
             members=members,
-            policies=tuple(self._policies_of(listeners)) if everything else (),
-            monitors=tuple(self._monitors_of(pools)) if everything else (),
+            policies=tuple(self._policies_of(listeners)) if everything else None,
+            monitors=tuple(self._monitors_of(pools)) if everything else None,
         )
 
     # Writing ---------------------------------------------------------------------------------------------------------
