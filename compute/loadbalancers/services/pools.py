@@ -1,0 +1,44 @@
+"""Uses of groups: a pool binding for each, with its members. Listeners bind and unbind; nobody else writes bindings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compute.loadbalancers.choices import POOL_PROTOCOL_OF, Association
+from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
+from compute.loadbalancers.services.trees import name_of_pool
+from core.engine.changes import Changes
+from core.models import live
+
+
+def bind_group(lb: LoadBalancer, group: BackendGroup, listener: Listener, changes: Changes, **settings: Any) -> PoolBinding:
+    """One more use of a group: a pool binding for this listener, and a member binding per backend."""
+    binding = PoolBinding(
+        loadbalancer=lb,
+        backend_group=group,
+        associated_type=Association.LISTENER,
+        listener=listener,
+        protocol=POOL_PROTOCOL_OF[listener.listener_type],
+        cloud_name=name_of_pool(lb, group.name),
+        **settings,
+    )
+    binding.save(force_insert=True)
+    changes.created(binding, "backend_group", "listener", "protocol", "scheduler")
+    MemberBinding.objects.bulk_create(
+        MemberBinding(pool_binding=binding, backend=backend, cloud_name=backend.name)
+        for backend in Backend.objects.filter(live(), backend_group=group)
+    )
+    return binding
+
+
+def unbind(binding: PoolBinding, *, listener: Listener, changes: Changes) -> None:
+    """A listener's own pool goes with the use; one that others use, or that was made elsewhere, stays."""
+    others = Listener.objects.filter(live(), pool_binding=binding).exclude(pk=listener.pk)
+    if binding.listener_id != listener.pk or others.exists():
+        return
+    changes.deleted(binding)
+    for member in MemberBinding.objects.filter(pool_binding=binding, deleted_at=None, delete_requested_at=None):
+        changes.deleted(member)
+
+
+BINDING_FIELDS = ("scheduler", "sticky_session", "sticky_session_type", "sticky_session_cookie")

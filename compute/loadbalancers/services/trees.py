@@ -1,0 +1,77 @@
+"""What the verbs of a tree share: its root under a lock, the task that carries a change, names that are free. No verbs here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compute.loadbalancers import rules, state
+from compute.loadbalancers.models import LoadBalancer, PoolBinding
+from core.engine.changes import Changes
+from core.errors import DuplicateNameError, InvalidStatusError
+from core.models import live
+from core.tasks import services as tasks
+from core.tasks.models import Task
+
+RIGHT = "compute.loadbalancers"
+RECONCILE = "loadbalancer.reconcile"
+
+
+def locked_tree(lb_id: Any, *, deleting: bool = False) -> LoadBalancer:
+    """The root of a tree under a row lock, so that two services on one tree write one after the other. Raises where the tree
+    or its account takes no changes; `deleting` the whole of it is possible in ERROR too."""
+    lb = (
+        LoadBalancer.objects.select_for_update(of=("self",))
+        .select_related("project__domain", "manager__account", "region", "network")
+        .get(pk=lb_id)
+    )
+    if lb.deleted_at is not None or lb.delete_requested_at is not None:
+        raise InvalidStatusError(f"Load balancer {lb.name} is being deleted.")
+    account = lb.manager.account
+    rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
+    if not deleting:
+        rules.check_takes_changes(lb.provisioning_status)
+    return lb
+
+
+def send(lb: LoadBalancer, changes: Changes, *, plan_digest: str = "", verb: str = RECONCILE) -> Task | None:
+    """Write the audit rows, start the tree's reconcile for this change set, and bring the statuses up to date."""
+    if not changes:
+        return None
+    task = tasks.start(
+        verb,
+        lb,
+        actor=changes.actor,
+        line=lb.line,
+        change_set=changes.change_set,
+        plan_digest=plan_digest,
+        project_id=lb.project_id,
+        domain_id=lb.project.domain_id,
+    )
+    changes.write_audit(task_id=task.pk)
+    state.refresh(lb)
+    return task
+
+
+def check_name_free(model: Any, name: str, *, exclude: Any = None, **scope: Any) -> None:
+    rows = model.objects.filter(live(), name=name, **scope)
+    if exclude is not None:
+        rows = rows.exclude(pk=exclude)
+    if rows.exists():
+        raise DuplicateNameError(f"There is already a {model._meta.verbose_name} called “{name}” here.", field="name")
+
+
+def name_of_pool(lb: LoadBalancer, wish: str) -> str:
+    """A pool name that is unique in the tree, so that one call can make the whole of it."""
+    taken = set(PoolBinding.objects.filter(live(), loadbalancer=lb).values_list("cloud_name", flat=True))
+    if wish not in taken:
+        return wish
+    return next(f"{wish}-{n}" for n in range(2, len(taken) + 3) if f"{wish}-{n}" not in taken)
+
+
+def finish(lb: LoadBalancer, changes: Changes, at_cloud: bool, plan_digest: str) -> Task | None:
+    """Start the task when the cloud is concerned; else only the audit rows and statuses are written."""
+    if at_cloud:
+        return send(lb, changes, plan_digest=plan_digest)
+    changes.write_audit()
+    state.refresh(lb)
+    return None
