@@ -15,8 +15,9 @@ from django.db import connection
 from compute.clouds.calls import Call
 from compute.clouds.memory import wire
 from compute.eips.models import Eip
-from compute.loadbalancers import rules, services
+from compute.loadbalancers import rules
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
+from compute.loadbalancers.services import groups, loadbalancers
 from core.audit.models import AuditEvent
 from core.tasks.models import Task
 from identity.models import User
@@ -226,7 +227,8 @@ def test_who_passes_the_check_a_moment_too_late_is_told_what_is_taken(
     world: World, tree: LoadBalancer, client: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a race: the checks find nothing, the database refuses. Still a sentence that names the field."""
-    monkeypatch.setattr(services, "_free_name", lambda *args, **kwargs: None)
+    for module in (groups, loadbalancers):
+        monkeypatch.setattr(module, "check_name_free", lambda *args, **kwargs: None)
     monkeypatch.setattr(rules, "check_no_doubles", lambda *args, **kwargs: None)
     group = BackendGroup.objects.get(name="web-80")
     for url, body, code, field in (

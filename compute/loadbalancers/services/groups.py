@@ -9,6 +9,7 @@ from compute.loadbalancers import rules, state
 from compute.loadbalancers.choices import GroupType
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.services.backends import add_backends
+from compute.loadbalancers.services.pools import rules_on
 from compute.loadbalancers.services.trees import check_name_free, finish, locked_tree, name_of_pool, send
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
@@ -80,13 +81,9 @@ def backendgroup_delete(
         group = BackendGroup.objects.get(pk=group.pk)
         check_version(group, expected_version)
         users = Listener.objects.filter(live(), pool_binding__backend_group=group).values_list("name", flat=True)
-        pool_ids = set(PoolBinding.objects.filter(live(), backend_group=group).values_list("external_id", flat=True)) - {""}
-        in_rules = sum(
-            1 for policy in lb.foreign.get("policies", []) if policy.get("refs", {}).get("redirect_pool_id") in pool_ids
-        )
-        rules.check_group_unused(
-            default_of=lb.name if lb.backend_group_id == group.pk else "", listeners=list(users), rules=in_rules
-        )
+        pool_ids = set(PoolBinding.objects.filter(live(), backend_group=group).values_list("external_id", flat=True))
+        default_of = lb.name if lb.backend_group_id == group.pk else ""
+        rules.check_group_unused(default_of=default_of, listeners=list(users), rules=rules_on(lb, pool_ids))
         changes = Changes(actor)
         bindings = list(PoolBinding.objects.filter(live(), backend_group=group))
         changes.deleted(group)

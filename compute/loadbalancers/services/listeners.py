@@ -182,7 +182,7 @@ def _move_to_group(
         bind_group(lb, group, listener, changes, **_settings_of(listener, pool_values)) if group is not None else None
     )
     if old is not None:
-        unbind(old, listener=listener, changes=changes)
+        unbind(lb, old, listener=listener, changes=changes)
 
 
 def listener_delete(
@@ -197,5 +197,5 @@ def listener_delete(
         changes = Changes(actor)
         changes.deleted(listener)
         if listener.pool_binding is not None:
-            unbind(listener.pool_binding, listener=listener, changes=changes)
+            unbind(lb, listener.pool_binding, listener=listener, changes=changes)
         return done(listener, send(lb, changes, plan_digest=plan_digest))

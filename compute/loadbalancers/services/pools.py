@@ -31,14 +31,24 @@ def bind_group(lb: LoadBalancer, group: BackendGroup, listener: Listener, change
     return binding
 
 
-def unbind(binding: PoolBinding, *, listener: Listener, changes: Changes) -> None:
-    """A listener's own pool goes with the use; one that others use, or that was made elsewhere, stays."""
+def unbind(lb: LoadBalancer, binding: PoolBinding, *, listener: Listener, changes: Changes) -> None:
+    """A listener's own pool goes with the use. One that was made elsewhere stays, and so does one that others use: listeners,
+    or rules that somebody made at the cloud; it is nobody's own from then on."""
+    if binding.listener_id != listener.pk:
+        return
     others = Listener.objects.filter(live(), pool_binding=binding).exclude(pk=listener.pk)
-    if binding.listener_id != listener.pk or others.exists():
+    if others.exists() or rules_on(lb, {binding.external_id}):
+        changes.update(binding, {"listener": None, "associated_type": Association.NONE})
         return
     changes.deleted(binding)
     for member in MemberBinding.objects.filter(pool_binding=binding, deleted_at=None, delete_requested_at=None):
         changes.deleted(member)
+
+
+def rules_on(lb: LoadBalancer, pool_ids: set[str]) -> int:
+    """How many rules at the cloud lead to one of these pools, as they were read last."""
+    wanted = pool_ids - {""}
+    return sum(1 for policy in lb.foreign.get("policies", []) if policy.get("refs", {}).get("redirect_pool_id") in wanted)
 
 
 BINDING_FIELDS = ("scheduler", "sticky_session", "sticky_session_type", "sticky_session_cookie")
