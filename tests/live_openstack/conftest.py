@@ -165,7 +165,9 @@ class Ground:
     def application_credential(self, cloud: str = "demo") -> Json:
         """The same form with a fresh application credential of that user. It ends with the project."""
         made = self.client(f"application credential create -f json {PREFIX}-{uuid.uuid4().hex[:8]}", cloud=cloud)
-        form = self.login(cloud, name=f"{cloud} by credential", auth_kind="application_credential", secret=made["Secret"])
+        form = self.login(
+            cloud, name=f"{cloud} by credential", auth_kind="application_credential", secret=made["Secret"]
+        )
         form |= {"application_credential_id": made["ID"]}
         return {k: v for k, v in form.items() if k not in ("username", "project_name")}
 

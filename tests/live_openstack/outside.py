@@ -18,8 +18,8 @@ import httpx
 BIN = Path(__file__).resolve().parents[2] / "bin" / "lab"
 PREFIX = "skylive"
 KINDS = ("loadbalancers", "listeners", "pools", "l7policies", "healthmonitors")
-# What moves by itself: times, health, and the statuses in between.
-MOVING = frozenset({"updated_at", "operating_status", "provisioning_status"})
+# What moves by itself: health, the times that move with it, and the statuses in between.
+MOVING = frozenset({"operating_status", "updated_at", "provisioning_status"})
 
 Json = dict[str, Any]
 
@@ -151,7 +151,9 @@ class Raw:
 
     def remove_leftovers(self, prefix: str = PREFIX) -> None:
         """Everything whose name begins with the prefix goes, with what projects of such a name hold."""
-        projects = {p["id"] for p in self._get(f"{self._identity}/projects")["projects"] if p["name"].startswith(prefix)}
+        projects = {
+            p["id"] for p in self._get(f"{self._identity}/projects")["projects"] if p["name"].startswith(prefix)
+        }
 
         def mine(row: Json) -> bool:
             return row["project_id"] in projects or str(row.get("name") or "").startswith(prefix)

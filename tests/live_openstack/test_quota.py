@@ -14,58 +14,58 @@ pytestmark = pytest.mark.live_openstack
 WORDS = "Quota has been met for resources: "
 
 
-@pytest.fixture
-def refused(console: Console, swept: Ground) -> Json:
+def refused(console: Console, ground: Ground, balancer: Json, port: int) -> Json:
     """A change of five steps on a balancer that exists, with room for the first two alone; its task, which failed."""
-    account = registered(console, swept.login())
-    balancer = built(console, account, f"{PREFIX}-quota", subnet=swept.subnet)
-    swept.raw.set_quota(swept.project_id, member=3, listener=1)
+    there = ground.raw.count(ground.project_id)
+    ground.raw.set_quota(ground.project_id, member=there["members"] + 1, listener=there["listeners"])
+    backends = [{"address": f"10.77.0.{n}", "port": port} for n in (51, 52, 53)]
     body = {
-        "loadbalancer": balancer["id"], "listener_type": "http", "listener_port": 81, "scheduler": "rr",
-        "new_backend_group": {
-            "name": "more", "backends": [{"address": f"10.77.0.{n}", "port": 8081} for n in (51, 52, 53)],
-        },
+        "loadbalancer": balancer["id"], "listener_type": "http", "listener_port": port, "scheduler": "rr",
+        "new_backend_group": {"name": f"more-{port}", "backends": backends},
     }  # fmt: skip
     plan = console.plan("POST", "compute/loadbalancerlisteners", body)
     assert [s["kind"] for s in plan["plan"]] == ["pool", "member", "member", "member", "listener"]
-    assert [w for w in plan["warnings"] if "quota of 3 members" in w] and [w for w in plan["warnings"] if "1 listeners" in w]
-    return console.ended(console.change("POST", "compute/loadbalancerlisteners", body, plan=plan["digest"]))
+    for kind in ("members", "listeners"):
+        assert [w for w in plan["warnings"] if f"{kind} is used up" in w], plan["warnings"]
+    task = console.ended(console.change("POST", "compute/loadbalancerlisteners", body, plan=plan["digest"]))
+    ground.raw.set_quota(ground.project_id)
 
-
-def test_what_was_made_is_named_and_the_rest_waits_with_the_clouds_words(
-    console: Console, swept: Ground, refused: Json
-) -> None:
-    assert refused["state"] == "failed"
-    problem = refused["problem"]
+    assert task["state"] == "failed"
+    problem = task["problem"]
     assert problem["code"] == "OutOfQuotaError" and problem["cause"].startswith(WORDS)
     assert problem["cloud_request_id"].startswith("req-")
-    assert [s["state"] for s in refused["steps"]] == ["done", "done", "failed", "failed", "failed"]
-    made = [s["sentence"] for s in refused["steps"] if s["state"] == "done"]
-    assert problem["done"] == made and made[0].startswith("Create pool more")
-    assert swept.raw.count(swept.project_id) == {"loadbalancers": 1, "listeners": 1, "pools": 2, "members": 3}
-
-    listener = console.one("compute/loadbalancerlisteners", listener_port=81)
+    assert [s["state"] for s in task["steps"]] == ["done", "done", "failed", "failed", "failed"]
+    made = [s["sentence"] for s in task["steps"] if s["state"] == "done"]
+    assert problem["done"] == made and made[0].startswith(f"Create pool more-{port}")
+    listener = console.one("compute/loadbalancerlisteners", listener_port=port)
     assert listener["status"] == "create_failed" and listener["failure"]["cause"] == f"{WORDS}Listener"
-    backends = console.rows("compute/loadbalancerbackends", port=8081)
-    assert sorted(b["status"] for b in backends) == ["create_failed", "create_failed", "enabled"]
-    assert {b["members"][0]["failure"]["cause"] for b in backends if b["status"] == "create_failed"} == {f"{WORDS}Member"}
-    assert console.one("compute/loadbalancers", name=f"{PREFIX}-quota")["status"] == "enabled"
+    rows = console.rows("compute/loadbalancerbackends", port=port)
+    assert sorted(row["status"] for row in rows) == ["create_failed", "create_failed", "enabled"]
+    causes = {row["members"][0]["failure"]["cause"] for row in rows if row["status"] == "create_failed"}
+    assert causes == {f"{WORDS}Member"}
+    return task
+
+
+def test_refused_in_the_middle_then_again_or_taken_back(console: Console, swept: Ground) -> None:
+    account = registered(console, swept.login())
+    balancer = built(console, account, f"{PREFIX}-quota", subnet=swept.subnet)
+    task = refused(console, swept, balancer, 81)
+    assert swept.raw.count(swept.project_id) == {"loadbalancers": 1, "listeners": 1, "pools": 2, "members": 3}
+    assert console.get(f"compute/loadbalancers/{balancer['id']}")["status"] == "enabled"
 
     # More quota, and again: only what is missing is made.
-    swept.raw.set_quota(swept.project_id)
-    again = console.done(console.change("POST", f"core/tasks/{refused['id']}/retry", {}))
+    again = console.done(console.change("POST", f"core/tasks/{task['id']}/retry", {}))
     assert len(again["steps"]) == 3
     assert swept.raw.count(swept.project_id) == {"loadbalancers": 1, "listeners": 2, "pools": 2, "members": 5}
     assert {row["status"] for row in console.rows("compute/loadbalancerbackends")} == {"enabled"}
-    assert console.get(f"compute/loadbalancerlisteners/{listener['id']}")["status"] == "enabled"
+    assert console.one("compute/loadbalancerlisteners", listener_port=81)["status"] == "enabled"
 
-
-def test_all_of_it_can_be_taken_back(console: Console, swept: Ground, refused: Json) -> None:
-    before = {key: row for key, row in swept.dump().items() if row.get("name") != "more" and row.get("protocol_port") != 8081}
-    console.done(console.change("POST", f"core/tasks/{refused['id']}/revert", {}))
-    after = swept.dump()
-    assert swept.raw.count(swept.project_id) == {"loadbalancers": 1, "listeners": 1, "pools": 1, "members": 2}
-    assert [d for d in differences(before, after) if d[1] != "pools"] == []
-    assert not console.rows("compute/loadbalancerlisteners", listener_port=81)
-    assert not console.rows("compute/loadbalancerbackends", port=8081)
-    assert not console.rows("compute/loadbalancerbackendgroups", name="more")
+    # The other way: all of it is gone, here and there, and nothing else.
+    before = swept.dump()
+    task = refused(console, swept, balancer, 82)
+    assert swept.raw.count(swept.project_id) == {"loadbalancers": 1, "listeners": 2, "pools": 3, "members": 6}
+    console.done(console.change("POST", f"core/tasks/{task['id']}/revert", {}))
+    assert differences(before, swept.dump()) == []
+    assert not console.rows("compute/loadbalancerlisteners", listener_port=82)
+    assert not console.rows("compute/loadbalancerbackends", port=82)
+    assert not console.rows("compute/loadbalancerbackendgroups", name="more-82")
