@@ -197,16 +197,17 @@ class Reconciler:
         """One problem for the task out of the refused steps: what was made, what was not, and why."""
         problems = list(self.refused.values())
         first = problems[0]
-        done = TaskStep.objects.filter(task=self.task, state=TaskStep.DONE)
-        made = [s.sentence for s in done]
-        outcome = type(first)(
-            first.detail if len(problems) == 1 else f"{len(problems)} steps were refused. " + " ".join(p.detail for p in problems),
-            hint="Run the task again when the reason is gone, or take back what was not sent.",
-            cause=first.cause,
-            cloud_request_id=first.cloud_request_id,
-            extra={"done": made},
+        several = f"{len(problems)} steps were refused. " + " ".join(p.detail for p in problems)
+        summary = Remembered(
+            {
+                **first.as_dict(),
+                "detail": first.detail if len(problems) == 1 else several,
+                "hint": "Run the task again when the reason is gone, or take back what was not sent.",
+            }
         )
-        return outcome
+        done = TaskStep.objects.filter(task=self.task, state=TaskStep.DONE)
+        summary.extra = {"done": [s.sentence for s in done]}
+        return summary
 
     # -- looking
 

@@ -433,7 +433,8 @@ def bury(rows: Iterable[Any], now: Any) -> None:
                 BackendGroup.objects.filter(pk=row.backend_group_id).update(deleted_at=now, status="deleted")
         elif isinstance(row, MemberBinding) and row.imported_at and row.delete_requested_at is None:
             # A member that was made outside and removed outside takes its definition with it.
-            if not MemberBinding.objects.filter(backend=row.backend_id, deleted_at=None).exists():
+            unused = not MemberBinding.objects.filter(backend=row.backend_id, deleted_at=None).exists()
+            if unused:
                 Backend.objects.filter(pk=row.backend_id).update(deleted_at=now, status="deleted")
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Count, Q
 
+from compute.accounts.models import with_account
 from compute.loadbalancers.choices import (
     AddressType,
     Association,
@@ -29,8 +30,8 @@ class LoadBalancerQuerySet(models.QuerySet["LoadBalancer"]):
     def for_list(self) -> LoadBalancerQuerySet:
         """Rows that exist, with what a list row shows: owners, cloud, network, elastic IP, counts of children."""
         return (
-            self.filter(deleted_at=None)
-            .select_related("project__domain", "manager__account", "region", "network__vpc")
+            with_account(self.filter(deleted_at=None))
+            .select_related("project__domain", "region", "network__vpc")
             .prefetch_related("eips")
             .annotate(
                 listener_count=Count("listeners", filter=Q(listeners__deleted_at=None), distinct=True),
@@ -93,11 +94,8 @@ class LoadBalancer(Base, Desired, Mirrored):
 class ListenerQuerySet(models.QuerySet["Listener"]):
     def for_list(self) -> ListenerQuerySet:
         """Rows that exist, with what a list row shows."""
-        return self.filter(deleted_at=None).select_related(
-            "loadbalancer__project__domain",
-            "loadbalancer__manager__account",
-            "loadbalancer__region",
-            "pool_binding__backend_group",
+        return with_account(self.filter(deleted_at=None), "loadbalancer__manager__account").select_related(
+            "loadbalancer__project__domain", "loadbalancer__region", "pool_binding__backend_group"
         )
 
 
@@ -139,10 +137,8 @@ class BackendGroupQuerySet(models.QuerySet["BackendGroup"]):
     def for_list(self) -> BackendGroupQuerySet:
         """Rows that exist, with what a list row shows."""
         return (
-            self.filter(deleted_at=None)
-            .select_related(
-                "loadbalancer__project__domain", "loadbalancer__manager__account", "loadbalancer__region"
-            )
+            with_account(self.filter(deleted_at=None), "loadbalancer__manager__account")
+            .select_related("loadbalancer__project__domain", "loadbalancer__region")
             .annotate(
                 backend_count=Count("backends", filter=Q(backends__deleted_at=None), distinct=True),
                 lb_listener_count=Count(
@@ -218,12 +214,8 @@ class BackendQuerySet(models.QuerySet["Backend"]):
     def for_list(self) -> BackendQuerySet:
         """Rows that exist, with what a list row shows."""
         return (
-            self.filter(deleted_at=None)
-            .select_related(
-                "backend_group__loadbalancer__project__domain",
-                "backend_group__loadbalancer__manager__account",
-                "backend_group__loadbalancer__region",
-            )
+            with_account(self.filter(deleted_at=None), "backend_group__loadbalancer__manager__account")
+            .select_related("backend_group__loadbalancer__project__domain", "backend_group__loadbalancer__region")
             .prefetch_related("bindings")
         )
 

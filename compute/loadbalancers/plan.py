@@ -296,7 +296,7 @@ class _Maker:
                         before={"bound": bool(observed)}, after={"bound": True}, row=item.row,
                         needs=(self.wanted.balancer.row,) if self.wanted.balancer.row in self.making else (),
                         overwrites={"port_id": observed} if observed and observed != item.applied.get("port_id") else {},
-                    )  # fmt: skip
+                    )
                 )
             elif observed and observed == item.fixed.get("port_id"):
                 # Only off our own address: what somebody moved elsewhere meanwhile stays where it is.
@@ -307,7 +307,7 @@ class _Maker:
                         f"Take floating IP {item.label} off load balancer {self.wanted.balancer.label}; the address is kept.",
                         before={"bound": True}, after={"bound": False}, row=item.row, external_id=item.external_id,
                         impact=Impact(True, False, f"Clients that use {item.label} lose their way in."),
-                    ),  # fmt: skip
+                    ),
                 )
         return steps
 

@@ -42,7 +42,7 @@ def preview(call: Callable[[], Change]) -> Plan:
         notes.append(f"The load balancer is {tree.balancer.provisioning} at the cloud now; the work starts when it is at rest.")
     if tree is not None and tree.balancer.provisioning == "ERROR" and not wanted.balancer.tombstone:
         notes.append("The load balancer is in ERROR at the cloud, which allows no change but its deletion.")
-    return replace(made, warnings=tuple([*notes, *_quota_notes(lb, made, region)]))
+    return replace(made, warnings=(*notes, *_quota_notes(lb, made, region)))
 
 
 def _quota_notes(lb: LoadBalancer, made: Plan, region: Any) -> list[str]:

@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from compute.loadbalancers import desired
-from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding, line_of
+from compute.loadbalancers.models import (
+    Backend,
+    BackendGroup,
+    Listener,
+    LoadBalancer,
+    MemberBinding,
+    PoolBinding,
+    line_of,
+)
 from compute.loadbalancers.status import status_of
 from core.engine.merge import same
 from core.tasks.models import OPEN, Task

@@ -22,9 +22,14 @@ def entry(
     note: str = "",
     task_id: uuid.UUID | None = None,
     cloud_request_id: str = "",
+    owned_by: models.Model | None = None,
 ) -> AuditEvent:
-    """An unsaved audit row, for `record_many`. `before` and `after` hold only what changed, and never a secret."""
-    owner = getattr(type(obj), "owner", None)
+    """An unsaved audit row, for `record_many`. `before` and `after` hold only what changed, and never a secret.
+
+    `owned_by`: the row whose owners are this one's too, where it is at hand and the way to it is not loaded.
+    """
+    holder = obj if owned_by is None else owned_by
+    owner = getattr(type(holder), "owner", None)
     return AuditEvent(
         actor_id=actor.user_id,
         actor_name=actor.name,
@@ -33,8 +38,8 @@ def entry(
         kind=obj._meta.model_name or "",
         object_id=obj.pk,
         object_name=str(getattr(obj, "name", "") or obj)[:255],
-        project_id=owner_id(obj, owner.project) if owner else None,
-        domain_id=owner_id(obj, owner.domain) if owner else None,
+        project_id=owner_id(holder, owner.project) if owner else None,
+        domain_id=owner_id(holder, owner.domain) if owner else None,
         before=dict(before or {}),
         after=dict(after or {}),
         note=note,

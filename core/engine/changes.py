@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
+from django.db.models import F
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from core.access import Actor
 from core.audit.models import AuditEvent
@@ -32,10 +34,11 @@ def plain(value: Any) -> Any:
 
 
 class Changes:
-    """Collects the changes of one service call."""
+    """Collects the changes of one service call. `owned_by`: the row whose owners all changed rows share (a tree's root)."""
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: Actor, *, owned_by: models.Model | None = None) -> None:
         self.actor = actor
+        self.owned_by = owned_by
         self.change_set: list[dict[str, Any]] = []
         self._audit: list[AuditEvent] = []
 
@@ -51,6 +54,7 @@ class Changes:
                 self.actor,
                 verb,
                 row,
+                owned_by=self.owned_by,
                 before={k: v[0] for k, v in fields.items() if verb != "create"},
                 after={k: v[1] for k, v in fields.items()},
             )
@@ -78,21 +82,24 @@ class Changes:
         self._note("update", row, [old, row.version], fields)
         return True
 
-    def deleted(self, row: Any, *, cascade: bool = False) -> None:
-        """Set the tombstone; the row is gone once the cloud agrees. `cascade`: with whatever is in it by then."""
-        if row.delete_requested_at is not None:
-            return
-        values: dict[str, Any] = {"delete_requested_at": Now()}
-        versions = [0, 0]
-        if hasattr(row, "version"):
-            versions = [row.version, row.version + 1]
-            row.version += 1
-            values["version"] = row.version
-        type(row).objects.filter(pk=row.pk).update(**values)
-        row.refresh_from_db(fields=["delete_requested_at"])
-        self._note("delete", row, versions, {})
-        if cascade:
-            self.change_set[-1]["cascade"] = True
+    def deleted(self, *rows: Any, cascade: bool = False) -> None:
+        """Set tombstones, with one statement per kind; the rows are gone once the cloud agrees.
+
+        `cascade`: with whatever is in them by then. Rows that have their tombstone already are left alone.
+        """
+        for model in dict.fromkeys(type(row) for row in rows):
+            fresh = [row for row in rows if type(row) is model and row.delete_requested_at is None]
+            versioned = {"version": F("version") + 1} if _has_version(model) else {}
+            model.objects.filter(pk__in=[row.pk for row in fresh]).update(delete_requested_at=Now(), **versioned)
+            for row in fresh:
+                versions = [0, 0]
+                row.delete_requested_at = timezone.now()
+                if versioned:
+                    versions = [row.version, row.version + 1]
+                    row.version += 1
+                self._note("delete", row, versions, {})
+                if cascade:
+                    self.change_set[-1]["cascade"] = True
 
     def removed(self, row: Any) -> None:
         """A row without a tombstone is on its way out."""
@@ -108,6 +115,10 @@ class Changes:
             row.task_id = task_id
         record_many(self._audit)
         self._audit = []
+
+
+def _has_version(model: Any) -> bool:
+    return any(field.name == "version" for field in model._meta.concrete_fields)
 
 
 def check_version(row: Any, expected: int | None) -> None:

@@ -14,6 +14,8 @@ from core.errors import InvalidStatusError
 
 
 def take_eip(lb: LoadBalancer, eip: Eip, changes: Changes) -> None:
+    """Wish a free address onto the balancer. It needs the right on the address too: a reader's is not enough."""
+    ensure(changes.actor, "compute.eips.update", eip)
     eip = Eip.objects.select_for_update(of=("self",)).select_related("loadbalancer", "project__domain").get(pk=eip.pk)
     taken = eip.loadbalancer.name if eip.loadbalancer else eip.associate_id
     rules.check_eip_usable(
@@ -22,6 +24,8 @@ def take_eip(lb: LoadBalancer, eip: Eip, changes: Changes) -> None:
         taken_by=taken,
         same_place=(eip.manager_id, eip.region_id) == (lb.manager_id, lb.region_id),
     )
+    if eip.deleted_at is not None:
+        raise InvalidStatusError(f"The elastic IP {eip.ip_addr} is gone.", field="eip")
     changes.update(eip, {"loadbalancer": lb, "associate_type": "loadbalancer", "associate_id": str(lb.pk)})
 
 
@@ -32,7 +36,7 @@ def loadbalancer_associate_eip(lb: LoadBalancer, *, actor: Actor, eip: Eip, plan
         lb = locked_tree(lb.pk)
         if (held := Eip.objects.filter(loadbalancer=lb, deleted_at=None).first()) is not None:
             raise InvalidStatusError(f"It has the elastic IP {held.ip_addr} already.", field="eip", hint="Take that one off first.")
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         take_eip(lb, eip, changes)
         changes.update(lb, {"address_type": AddressType.INTERNET})
         return done(lb, send(lb, changes, plan_digest=plan_digest))
@@ -46,7 +50,7 @@ def loadbalancer_dissociate_eip(lb: LoadBalancer, *, actor: Actor, plan_digest: 
         eip = Eip.objects.filter(loadbalancer=lb, deleted_at=None).first()
         if eip is None:
             raise InvalidStatusError("It has no elastic IP.")
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         changes.update(eip, {"loadbalancer": None, "associate_type": "", "associate_id": ""})
         changes.update(lb, {"address_type": AddressType.INTRANET})
         return done(lb, send(lb, changes, plan_digest=plan_digest))

@@ -10,12 +10,12 @@ from typing import Any
 from compute.loadbalancers import rules
 from compute.loadbalancers.choices import BackendType
 from compute.loadbalancers.models import Backend, BackendGroup, MemberBinding, PoolBinding
-from compute.loadbalancers.services.trees import finish, locked_tree, send
+from compute.loadbalancers.services.trees import finish, live_row, locked_tree, send
 from compute.networks.queries import network_for_address
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import InputParameterError, InvalidStatusError, inside
+from core.errors import InputParameterError, inside
 from core.models import live
 
 
@@ -33,10 +33,8 @@ def backends_create(
         raise InputParameterError("Give at least one backend.", field="backends")
     with writing() as done:
         lb = locked_tree(backend_group.loadbalancer_id)
-        group = BackendGroup.objects.get(pk=backend_group.pk)
-        if group.delete_requested_at is not None or group.deleted_at is not None:
-            raise InvalidStatusError(f"Backend group {group.name} is being deleted.")
-        changes = Changes(actor)
+        group = live_row(BackendGroup, backend_group.pk)
+        changes = Changes(actor, owned_by=lb)
         rows = add_backends(group, backends, changes)
         used = PoolBinding.objects.filter(live(), backend_group=group).exists()
         return done(rows[0], finish(lb, changes, used, plan_digest))
@@ -99,9 +97,9 @@ def backend_update(
     rules.check_fixed(values, ("address", "port", "backend", "backend_type", "backend_group"))
     with writing() as done:
         lb = locked_tree(backend.backend_group.loadbalancer_id)
-        backend = Backend.objects.select_related("backend_group").get(pk=backend.pk)
+        backend = live_row(Backend, backend.pk, "backend_group")
         check_version(backend, expected_version)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         if "weight" in values:
             rules.check_weight(values["weight"])
         if "status" in values:
@@ -126,10 +124,9 @@ def backend_delete(
     ensure(actor, "compute.loadbalancerbackends.delete", backend)
     with writing() as done:
         lb = locked_tree(backend.backend_group.loadbalancer_id)
-        backend = Backend.objects.select_related("backend_group").get(pk=backend.pk)
+        backend = live_row(Backend, backend.pk, "backend_group")
         check_version(backend, expected_version)
-        changes = Changes(actor)
-        changes.deleted(backend)
-        for member in MemberBinding.objects.filter(backend=backend, deleted_at=None, delete_requested_at=None):
-            changes.deleted(member)
+        changes = Changes(actor, owned_by=lb)
+        members = MemberBinding.objects.filter(backend=backend, deleted_at=None, delete_requested_at=None)
+        changes.deleted(backend, *members)
         return done(backend, send(lb, changes, plan_digest=plan_digest))

@@ -10,7 +10,7 @@ from compute.loadbalancers.choices import GroupType
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.services.backends import add_backends
 from compute.loadbalancers.services.pools import rules_on
-from compute.loadbalancers.services.trees import check_name_free, finish, locked_tree, name_of_pool, send
+from compute.loadbalancers.services.trees import check_name_free, finish, live_row, locked_tree, name_of_pool, send
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -24,7 +24,7 @@ def backendgroup_create(
     ensure(actor, "compute.loadbalancerbackendgroups.create", loadbalancer)
     with writing() as done:
         lb = locked_tree(loadbalancer.pk)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         group = add_group(lb, changes, name=name, **given)
         changes.write_audit()
         state.refresh(lb)
@@ -58,9 +58,9 @@ def backendgroup_update(
     rules.check_fixed(values, ("loadbalancer", "type"))
     with writing() as done:
         lb = locked_tree(group.loadbalancer_id)
-        group = BackendGroup.objects.get(pk=group.pk)
+        group = live_row(BackendGroup, group.pk)
         check_version(group, expected_version)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         if "name" in values:
             values["name"] = rules.check_name(values["name"])
             check_name_free(BackendGroup, values["name"], exclude=group.pk, loadbalancer=lb)
@@ -78,19 +78,14 @@ def backendgroup_delete(
     ensure(actor, "compute.loadbalancerbackendgroups.delete", group)
     with writing() as done:
         lb = locked_tree(group.loadbalancer_id)
-        group = BackendGroup.objects.get(pk=group.pk)
+        group = live_row(BackendGroup, group.pk)
         check_version(group, expected_version)
         users = Listener.objects.filter(live(), pool_binding__backend_group=group).values_list("name", flat=True)
         pool_ids = set(PoolBinding.objects.filter(live(), backend_group=group).values_list("external_id", flat=True))
         default_of = lb.name if lb.backend_group_id == group.pk else ""
         rules.check_group_unused(default_of=default_of, listeners=list(users), rules=rules_on(lb, pool_ids))
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         bindings = list(PoolBinding.objects.filter(live(), backend_group=group))
-        changes.deleted(group)
-        for row in (
-            *bindings,
-            *MemberBinding.objects.filter(pool_binding__in=bindings, deleted_at=None, delete_requested_at=None),
-            *Backend.objects.filter(live(), backend_group=group),
-        ):
-            changes.deleted(row)
+        members = MemberBinding.objects.filter(pool_binding__in=bindings, deleted_at=None, delete_requested_at=None)
+        changes.deleted(group, *bindings, *members, *Backend.objects.filter(live(), backend_group=group))
         return done(group, send(lb, changes, plan_digest=plan_digest))

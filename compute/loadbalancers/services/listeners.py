@@ -10,7 +10,7 @@ from compute.loadbalancers.choices import Scheduler, StickyType
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer
 from compute.loadbalancers.services.groups import add_group
 from compute.loadbalancers.services.pools import BINDING_FIELDS, bind_group, unbind
-from compute.loadbalancers.services.trees import check_name_free, locked_tree, send
+from compute.loadbalancers.services.trees import check_name_free, live_row, locked_tree, send
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -23,7 +23,7 @@ def listener_create(*, actor: Actor, loadbalancer: LoadBalancer, plan_digest: st
     ensure(actor, "compute.loadbalancerlisteners.create", loadbalancer)
     with writing() as done:
         lb = locked_tree(loadbalancer.pk)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         listener = add_listener(lb, changes, group_field="new_backend_group", **given)
         return done(listener, send(lb, changes, plan_digest=plan_digest))
 
@@ -89,6 +89,7 @@ def add_listener(
         group = backend_group
     if group is not None:
         rules.check_group_of_balancer(group_balancer_id=group.loadbalancer_id, balancer_id=lb.pk)
+        group = live_row(BackendGroup, group.pk)
         listener.pool_binding = bind_group(
             lb,
             group,
@@ -112,9 +113,9 @@ def listener_update(
     rules.check_fixed(values, ("listener_type", "listener_port", "loadbalancer"))
     with writing() as done:
         lb = locked_tree(listener.loadbalancer_id)
-        listener = Listener.objects.select_related("pool_binding__backend_group").get(pk=listener.pk)
+        listener = live_row(Listener, listener.pk, "pool_binding__backend_group")
         check_version(listener, expected_version)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         if "name" in values:
             values["name"] = rules.check_name(values["name"])
             check_name_free(Listener, values["name"], exclude=listener.pk, loadbalancer=lb)
@@ -174,6 +175,7 @@ def _move_to_group(
     old = listener.pool_binding
     if group is not None:
         rules.check_group_of_balancer(group_balancer_id=group.loadbalancer_id, balancer_id=lb.pk)
+        group = live_row(BackendGroup, group.pk)
     if old is not None and group is not None and old.backend_group_id == group.pk:
         if pool_values:
             _change_pool_of(listener, pool_values, changes)
@@ -192,9 +194,9 @@ def listener_delete(
     ensure(actor, "compute.loadbalancerlisteners.delete", listener)
     with writing() as done:
         lb = locked_tree(listener.loadbalancer_id)
-        listener = Listener.objects.select_related("pool_binding").get(pk=listener.pk)
+        listener = live_row(Listener, listener.pk, "pool_binding")
         check_version(listener, expected_version)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         changes.deleted(listener)
         if listener.pool_binding is not None:
             unbind(lb, listener.pool_binding, listener=listener, changes=changes)

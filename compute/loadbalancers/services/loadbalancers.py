@@ -12,7 +12,7 @@ from compute.loadbalancers.choices import AddressType
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.loadbalancers.services.addresses import take_eip
 from compute.loadbalancers.services.listeners import add_listener
-from compute.loadbalancers.services.trees import RIGHT, check_name_free, finish, locked_tree, send
+from compute.loadbalancers.services.trees import RIGHT, check_name_free, finish, live_row, locked_tree, send
 from compute.networks.models import Network
 from compute.networks.queries import addresses_in_use, pool_size
 from compute.projects.queries import cloud_projects_of
@@ -65,7 +65,6 @@ def loadbalancer_create(
             address = rules.check_vip_address(address, cidr=network.cidr, pools=network.pools, used=used)
         rules.check_free_address(size=pool_size(network), used=len(used))
         check_name_free(LoadBalancer, name, project=project)
-        changes = Changes(actor)
         lb = LoadBalancer(
             project=project,
             external_project_id=cloud_project,
@@ -85,6 +84,7 @@ def loadbalancer_create(
         )
         ensure(actor, f"{RIGHT}.create", lb)
         lb.save(force_insert=True)
+        changes = Changes(actor, owned_by=lb)
         changes.created(lb, "name", "address", "network", "enabled")
         if eip is not None:
             take_eip(lb, eip, changes)
@@ -118,7 +118,7 @@ def loadbalancer_update(
     with writing() as done:
         lb = locked_tree(lb.pk)
         check_version(lb, expected_version)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         if "name" in values:
             values["name"] = rules.check_name(values["name"])
             check_name_free(LoadBalancer, values["name"], exclude=lb.pk, project=lb.project_id)
@@ -127,6 +127,7 @@ def loadbalancer_update(
             rules.check_status(values["status"])
             values["enabled"] = values.pop("status") == "enabled"
         if values.get("backend_group") is not None:
+            live_row(BackendGroup, values["backend_group"].pk)
             rules.check_group_of_balancer(group_balancer_id=values["backend_group"].loadbalancer_id, balancer_id=lb.pk)
         changed = changes.update(lb, values)
         at_cloud = changed and {"cloud_name", "description", "enabled"} & set(changes.change_set[-1]["fields"])
@@ -144,10 +145,9 @@ def loadbalancer_delete(lb: LoadBalancer, *, actor: Actor, cascade: bool = False
         listeners = list(Listener.objects.filter(live(), loadbalancer=lb))
         groups = list(BackendGroup.objects.filter(live(), loadbalancer=lb))
         rules.check_empty(listeners=len(listeners), groups=len(groups), cascade=cascade)
-        changes = Changes(actor)
+        changes = Changes(actor, owned_by=lb)
         changes.deleted(lb, cascade=cascade)
-        for row in (*listeners, *groups, *Backend.objects.filter(live(), backend_group__loadbalancer=lb)):
-            changes.deleted(row)
+        changes.deleted(*listeners, *groups, *Backend.objects.filter(live(), backend_group__loadbalancer=lb))
         return done(lb, send(lb, changes, plan_digest=plan_digest))
 
 

@@ -40,9 +40,8 @@ def unbind(lb: LoadBalancer, binding: PoolBinding, *, listener: Listener, change
     if others.exists() or rules_on(lb, {binding.external_id}):
         changes.update(binding, {"listener": None, "associated_type": Association.NONE})
         return
-    changes.deleted(binding)
-    for member in MemberBinding.objects.filter(pool_binding=binding, deleted_at=None, delete_requested_at=None):
-        changes.deleted(member)
+    members = MemberBinding.objects.filter(pool_binding=binding, deleted_at=None, delete_requested_at=None)
+    changes.deleted(binding, *members)
 
 
 def rules_on(lb: LoadBalancer, pool_ids: set[str]) -> int:

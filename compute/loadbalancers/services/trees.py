@@ -33,6 +33,14 @@ def locked_tree(lb_id: Any, *, deleting: bool = False) -> LoadBalancer:
     return lb
 
 
+def live_row(model: Any, pk: Any, *related: str) -> Any:
+    """A row of the tree as it is under the root's lock. Raises `InvalidStatusError` when it is on its way out, or gone."""
+    row = model.objects.select_related(*related).get(pk=pk)
+    if row.deleted_at is not None or getattr(row, "delete_requested_at", None) is not None:
+        raise InvalidStatusError(f"{str(model._meta.verbose_name).capitalize()} {row} is being deleted.")
+    return row
+
+
 def send(lb: LoadBalancer, changes: Changes, *, plan_digest: str = "", verb: str = RECONCILE) -> Task | None:
     """Write the audit rows, start the tree's reconcile for this change set, and bring the statuses up to date."""
     if not changes:
