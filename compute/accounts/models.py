@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 from django.db import models
 from django.db.models import Q
 
@@ -10,11 +12,22 @@ from core.access import Owner
 from core.models import Base
 from core.secrets import EncryptedTextField
 
+Rows = TypeVar("Rows", bound=models.QuerySet[Any])
+
+
+def with_account(rows: Rows, path: str = "manager__account") -> Rows:
+    """The rows joined with their cloud account, whose secret stays in the database: only `accounts.opening` fetches it."""
+    return rows.select_related(path).defer(f"{path}__secret")
+
 
 class AccountQuerySet(models.QuerySet["CloudAccount"]):
+    def sealed(self) -> AccountQuerySet:
+        """Rows whose secret stays in the database until `accounts.opening` fetches it."""
+        return self.defer("secret")
+
     def for_list(self) -> AccountQuerySet:
         """With what a list row shows."""
-        return self.filter(deleted_at=None).select_related("domain", "project")
+        return self.sealed().filter(deleted_at=None).select_related("domain", "project")
 
 
 class CloudAccount(Base):
@@ -78,7 +91,7 @@ class CloudAccount(Base):
 class CloudProviderQuerySet(models.QuerySet["CloudProvider"]):
     def for_list(self) -> CloudProviderQuerySet:
         """With what a list row shows."""
-        return self.filter(account__deleted_at=None).select_related("account__domain")
+        return with_account(self.filter(account__deleted_at=None).select_related("account__domain"), "account")
 
 
 class CloudProvider(Base):

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from compute.accounts.models import CloudAccount
+from compute.clouds.errors import Unauthorised
 from compute.clouds.ports import Cloud, Region
 from compute.clouds.registry import open_cloud
 from compute.clouds.specs import Credentials
+
+
+def secret_of(account: CloudAccount) -> str:
+    """The account's secret, fetched now where the row was loaded without it.
+
+    Raises `Unauthorised` when no key of the key ring opens it.
+    """
+    try:
+        return account.secret
+    except ValueError:
+        raise Unauthorised(
+            f"The stored secret of the account “{account.name}” cannot be opened: its key is not in the key ring.",
+            field="secret",
+            hint="Put the key back into the key ring, or give the secret again.",
+        ) from None
 
 
 def credentials_of(account: CloudAccount) -> Credentials:
@@ -14,7 +30,7 @@ def credentials_of(account: CloudAccount) -> Credentials:
         auth_url=account.access_url,
         kind=account.auth_kind,
         username=account.username,
-        secret=account.secret,
+        secret=secret_of(account),
         user_domain_name=account.user_domain_name,
         project_domain_name=account.project_domain_name,
         project_name=account.project_name,

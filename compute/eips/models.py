@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from compute.accounts.models import with_account
 from core.access import Owner
 from core.models import Base, Mirrored
 
@@ -12,8 +13,8 @@ from core.models import Base, Mirrored
 class EipQuerySet(models.QuerySet["Eip"]):
     def for_list(self) -> EipQuerySet:
         """With what a list row shows."""
-        return self.filter(deleted_at=None).select_related(
-            "manager__account", "region", "project__domain", "vpc", "loadbalancer"
+        return with_account(
+            self.filter(deleted_at=None).select_related("region", "project__domain", "vpc", "loadbalancer")
         )
 
 

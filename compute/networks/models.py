@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from compute.accounts.models import with_account
 from core.access import Owner
 from core.models import Base, Mirrored
 
@@ -12,7 +13,7 @@ from core.models import Base, Mirrored
 class VpcQuerySet(models.QuerySet["Vpc"]):
     def for_list(self) -> VpcQuerySet:
         """With what a list row shows."""
-        return self.filter(deleted_at=None).select_related("manager__account", "region", "project__domain")
+        return with_account(self.filter(deleted_at=None).select_related("region", "project__domain"))
 
 
 class Vpc(Base, Mirrored):
@@ -48,7 +49,7 @@ class Vpc(Base, Mirrored):
 class NetworkQuerySet(models.QuerySet["Network"]):
     def for_list(self) -> NetworkQuerySet:
         """With what a list row shows."""
-        return self.filter(deleted_at=None).select_related("manager__account", "region", "project__domain", "vpc")
+        return with_account(self.filter(deleted_at=None).select_related("region", "project__domain", "vpc"))
 
 
 class Network(Base, Mirrored):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from compute.accounts.models import with_account
 from core.access import Owner
 from core.models import Base
 
@@ -12,7 +13,10 @@ from core.models import Base
 class ExternalProjectQuerySet(models.QuerySet["ExternalProject"]):
     def for_list(self) -> ExternalProjectQuerySet:
         """With what a list row shows."""
-        return self.filter(deleted_at=None, account__deleted_at=None).select_related("account__domain", "project__domain")
+        return with_account(
+            self.filter(deleted_at=None, account__deleted_at=None).select_related("account__domain", "project__domain"),
+            "account",
+        )
 
 
 class ExternalProject(Base):

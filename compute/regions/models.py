@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from compute.accounts.models import with_account
 from core.access import Owner
 from core.models import Base
 
@@ -11,7 +12,7 @@ from core.models import Base
 class RegionQuerySet(models.QuerySet["CloudRegion"]):
     def for_list(self) -> RegionQuerySet:
         """With what a list row shows."""
-        return self.filter(manager__account__deleted_at=None).select_related("manager__account__domain")
+        return with_account(self.filter(manager__account__deleted_at=None).select_related("manager__account__domain"))
 
 
 class CloudRegion(Base):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.db import models
 
+from compute.accounts.models import with_account
 from core.access import Owner
 from core.models import Base
 
@@ -13,7 +16,7 @@ RUNNING, COMPLETE, PARTIAL, FAILED, INTERRUPTED = "running", "complete", "partia
 class SyncRunQuerySet(models.QuerySet["SyncRun"]):
     def for_list(self) -> SyncRunQuerySet:
         """With what a list row shows."""
-        return self.select_related("account__domain").prefetch_related("parts")
+        return with_account(self.select_related("account__domain"), "account").prefetch_related("parts")
 
 
 class SyncRun(Base):
@@ -41,7 +44,9 @@ class SyncRun(Base):
 
 
 class SyncPart(models.Model):
-    """One (region, kind) of a run, with what was found."""
+    """One (region, kind) of a run, with what was found and why something was left out."""
+
+    MOST_NOTES: ClassVar[int] = 50
 
     owner = Owner(domain="run__account__domain_id")
 
@@ -66,3 +71,16 @@ class SyncPart(models.Model):
 
     def __str__(self) -> str:
         return f"{self.region} {self.kind}"
+
+    unnoted = 0  # notes that were not kept
+
+    def note(self, text: str) -> None:
+        """Say one thing about the part. The first fifty are kept, the rest are counted."""
+        if len(self.notes) < self.MOST_NOTES:
+            self.notes.append(text)
+        else:
+            self.unnoted += 1
+
+    def all_notes(self) -> list[str]:
+        """The notes with, last, how many more there were."""
+        return [*self.notes, f"and {self.unnoted} more"] if self.unnoted else self.notes

@@ -1,0 +1,64 @@
+"""The job that forgets an account and all that was mirrored from it; nothing is sent to the cloud."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from compute.accounts.choices import AccountStatus, SyncStatus
+from compute.accounts.models import CloudAccount
+from compute.eips.models import Eip
+from compute.loadbalancers.mirror import bury_tree
+from compute.loadbalancers.models import LoadBalancer
+from compute.networks.models import Network, Vpc
+from compute.projects.models import ExternalProject
+from core.tasks.models import DONE, OPEN, Task
+from core.tasks.registry import Job, Later, register
+from core.tasks.runner import Context
+
+PAUSE = 5.0  # seconds between two looks at work that is still open
+
+
+def delete_account(context: Context) -> Later | None:
+    """The job `account.delete`: tree by tree, each only when no work is open on it; then the account itself."""
+    account = CloudAccount.objects.sealed().get(pk=context.task.resource_id)
+    now = timezone.now()
+    trees = LoadBalancer.objects.filter(manager__account=account, deleted_at=None)
+    busy = sum(not _bury(context, pk, now) for pk in list(trees.values_list("pk", flat=True)))
+    if busy:
+        return Later(PAUSE, f"{busy} load balancers have work that has not ended")
+    with context.owning():
+        if trees.exists():
+            return Later(PAUSE, "a load balancer has been added meanwhile")
+        for model in (Eip, Network, Vpc):
+            model.objects.filter(manager__account=account, deleted_at=None).update(deleted_at=now)
+        ExternalProject.objects.filter(account=account, deleted_at=None).update(deleted_at=now)
+        CloudAccount.objects.filter(pk=account.pk).update(deleted_at=now, secret="", sync_status=SyncStatus.IDLE)
+    return None
+
+
+def _bury(context: Context, pk: Any, now: Any) -> bool:
+    """Forget one tree; False while a task is open on its line. Services that start one lock the same root first."""
+    with context.owning():
+        context.check_cancel()
+        row = LoadBalancer.objects.select_for_update().get(pk=pk)
+        if Task.objects.filter(line=row.line, state__in=OPEN).exists():
+            return False
+        bury_tree(row, now)
+        return True
+
+
+def delete_ended(task: Task) -> None:
+    """An account that could not be forgotten is not "being deleted" any more."""
+    if task.state not in (*OPEN, DONE):
+        stuck = CloudAccount.objects.filter(pk=task.resource_id, status=AccountStatus.DELETING, deleted_at=None)
+        stuck.update(status=AccountStatus.DISCONNECTED)
+
+
+def register_jobs() -> None:
+    """Called once when the app starts."""
+    register(
+        Job("account.delete", "Delete account", delete_account, queue="sync", limit=timedelta(hours=1), ended=delete_ended)
+    )

@@ -1,0 +1,99 @@
+"""What the parts of one run share: the account that is read, who owns what, and how a part goes on when something is wrong.
+
+An error that concerns one object or one part becomes a note there and leaves the rest alone. What concerns the worker itself
+ends the run at once: a lost lease, a cancel, a database that is gone, a login that the cloud does not take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
+from django.utils import timezone
+
+from compute.accounts.models import CloudAccount, CloudProvider
+from compute.clouds.errors import CloudError, Unauthorised
+from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
+from core.access import Actor, product_actor
+from core.errors import InternalError, Problem
+from core.tasks.runner import Cancelled, Context, LeaseLost
+
+log = structlog.get_logger(__name__)
+
+OUR_MISTAKE = "Skydeck made a mistake with it; the details are in its log"
+
+
+@dataclass
+class Reading:
+    """One run over one account."""
+
+    context: Context
+    account: CloudAccount
+    manager: CloudProvider
+    run: SyncRun
+    actor: Actor = field(default_factory=lambda: product_actor("sync"))
+    projects: dict[str, Any] = field(default_factory=dict)  # external id → local project id
+
+    def local_project(self, external_id: str) -> Any:
+        """The local project that owns what is in a cloud project; None when we cannot see that project."""
+        return self.projects.get(external_id) or self.account.project_id
+
+    def part(self, region: str, kind: str, read: Callable[[SyncPart], None]) -> None:
+        """Read one part and store how it ended. It is complete only when everything in it was read."""
+        self.context.check_cancel()
+        with self.context.owning():
+            part = SyncPart.objects.create(run=self.run, region=region, kind=kind)
+        try:
+            read(part)
+        except Cancelled:
+            part.note(f"stopped by a person when {part.seen} had been read")
+            self._close(part, INTERRUPTED)
+            raise
+        except Exception as error:
+            if ends_the_run(error) and not isinstance(error, Unauthorised):
+                raise  # the worker may write no more
+            part.problem = _problem_of(error).as_dict()
+            self._close(part, FAILED)
+            if ends_the_run(error):
+                raise
+        else:
+            self._close(part, COMPLETE if part.state == RUNNING else part.state)
+
+    def _close(self, part: SyncPart, state: str) -> None:
+        part.state = state
+        part.ended_at = timezone.now()
+        part.notes = part.all_notes()
+        with self.context.owning():
+            part.save()
+
+
+def ends_the_run(error: BaseException) -> bool:
+    """True for what no other object or part would survive either. A broken constraint is the fault of the object at hand."""
+    if isinstance(error, (IntegrityError, DataError)):
+        return False
+    return isinstance(error, (LeaseLost, Cancelled, DatabaseError, InterfaceError, Unauthorised))
+
+
+def left_out(part: SyncPart, name: str, error: Exception) -> None:
+    """One object could not be read: the part is partial and says why. Call it only for what does not end the run."""
+    part.state = PARTIAL
+    part.skipped += 1
+    if isinstance(error, Problem):
+        part.note(f"{name}: {error.detail}")
+    else:
+        log.error("an object could not be read", object=name, part=str(part), exc_info=error)
+        part.note(f"{name}: {OUR_MISTAKE}")
+
+
+def _problem_of(error: Exception) -> Problem:
+    if isinstance(error, (CloudError, Problem)):
+        return error
+    log.error("a part of a sync failed unexpectedly", exc_info=error)
+    return InternalError(
+        "Skydeck made a mistake while it read this; the details are in its log.",
+        hint="Sync again. If it fails again, report the request id.",
+        extra={"error": type(error).__name__},
+    )
