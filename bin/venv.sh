@@ -15,7 +15,7 @@ venv() {
   }
   echo "Installing what $lock names …"
   # uv is several times quicker than pip; pip does the same where uv cannot be had.
-  if .venv/bin/python -m pip install --quiet --disable-pip-version-check uv 2>/dev/null; then
+  if .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock 2>/dev/null; then
     .venv/bin/python -m uv pip install --quiet --python .venv/bin/python --require-hashes --compile-bytecode -r "$lock"
   else
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
