@@ -15,7 +15,7 @@ def secret_of(account: CloudAccount) -> str:
     Raises `Unauthorised` when no key of the key ring opens it.
     """
     try:
-        return account.secret
+        return str(account.secret)
     except ValueError:
         raise Unauthorised(
             f"The stored secret of the account “{account.name}” cannot be opened: its key is not in the key ring.",

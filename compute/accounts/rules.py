@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from compute.accounts.choices import BRANDS, AuthKind
+from core.engine.plan import Plan, words
 from core.errors import (
     ConflictError,
     InputParameterError,
     InvalidStatusError,
     MissingParameterError,
+    PlanChangedError,
     UnsupportedOperationError,
 )
 from core.names import check_name as check_name
@@ -43,6 +45,43 @@ def check_complete(auth_kind: str, given: Mapping[str, str]) -> None:
     for name in ("access_url", *NEEDED[AuthKind(auth_kind)]):
         if not str(given.get(name) or "").strip():
             raise MissingParameterError(f"Give {WORDS.get(name, 'the identity URL')}.", field=name)
+
+
+# Where a secret is sent to, as whom, and whether the other side is who it says: with any of them changed, the stored secret
+# would go to somebody who was never given it.
+BOUND_TO_SECRET = (
+    "access_url", "verify_tls", "ca_bundle", "auth_kind", "username", "user_domain_name", "application_credential_id",
+)  # fmt: skip
+LOGIN_WORDS = {
+    "access_url": "the identity URL", "verify_tls": "the check of the certificate", "ca_bundle": "the CA bundle",
+    "auth_kind": "the kind of login", "username": "the user", "user_domain_name": "the user's domain",
+    "application_credential_id": "the application credential",
+}  # fmt: skip
+
+
+def check_secret_given(changed: Iterable[str], *, given: bool) -> None:
+    """A change of where the secret goes, or whose it is, needs the secret in the same call; the stored one never leaves."""
+    bound = [name for name in BOUND_TO_SECRET if name in set(changed)]
+    if bound and not given:
+        raise MissingParameterError(
+            f"Give the secret too: {words([LOGIN_WORDS[name] for name in bound])} changes.",
+            field="secret",
+            hint="The stored secret is only ever sent to the address, and as the user, that it was given for.",
+        )
+
+
+def check_tested(*, same: bool) -> None:
+    """What is stored is what was tested: the other half of the login has not changed since."""
+    if not same:
+        raise ConflictError(
+            "Somebody else changed this account's login while yours was tried.", hint="Read the account again and repeat your change."
+        )
+
+
+def check_no_plan(digest: str) -> None:
+    """Changes of accounts have no steps at a cloud, so the only plan of theirs is the empty one."""
+    if digest and digest != Plan().digest:
+        raise PlanChangedError("This change has no steps at a cloud, so no such plan exists.", field="plan")
 
 
 def check_not_registered(*, taken: bool, by: str) -> None:

@@ -1,18 +1,22 @@
-"""The verbs of cloud accounts. Tests of a login happen before, and outside of, the transaction that writes."""
+"""The verbs of cloud accounts. Tests of a login happen before, and outside of, the transaction that writes; a dry run makes
+the test too, and rolls that transaction back (`rehearsing`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from compute.accounts import rules
 from compute.accounts.choices import BRANDS, AccountStatus, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
-from compute.accounts.opening import open_account
+from compute.accounts.opening import open_account, secret_of
 from compute.clouds import registry
 from compute.clouds.errors import CloudError
 from compute.clouds.specs import AccountInfo, ServiceCheck
@@ -63,6 +67,36 @@ class TestResult:
             "warnings": list(self.warnings),
             "problem": self.problem.as_dict() if self.problem else None,
         }  # fmt: skip
+
+
+@dataclass
+class Rehearsal:
+    """A dry run: what the test of the login found."""
+
+    result: TestResult | None = None
+
+
+_rehearsal: ContextVar[Rehearsal | None] = ContextVar("account_rehearsal", default=None)
+
+
+@contextmanager
+def rehearsing() -> Iterator[Rehearsal]:
+    """In this block the services of this module try logins as ever and take back every row that they write."""
+    rehearsal = Rehearsal()
+    token = _rehearsal.set(rehearsal)
+    try:
+        yield rehearsal
+    finally:
+        _rehearsal.reset(token)
+
+
+@contextmanager
+def _writing() -> Iterator[Callable[..., Change]]:
+    """As `writing`; rolled back at its end in a rehearsal."""
+    with writing() as done:
+        yield done
+        if _rehearsal.get() is not None:
+            transaction.set_rollback(True)
 
 
 def same_regions(endpoints: Mapping[str, str]) -> dict[str, str]:
@@ -118,10 +152,15 @@ def _as_problem(check: ServiceCheck, account: CloudAccount) -> Problem:
     )
 
 
-def _raise_if_bad(result: TestResult) -> None:
+def _tried(draft: CloudAccount) -> TestResult:
+    """Try a login that shall be stored. Raises what is wrong with it, at its field, with every check that was made."""
+    result = _try(draft)
+    rehearsal = _rehearsal.get()
+    if rehearsal is not None:
+        rehearsal.result = result
     problem = result.problem
     if problem is None:
-        return
+        return result
     field = {"auth_url": "access_url"}.get(problem.field, problem.field)
     raise InputParameterError(
         problem.detail, field=field or "access_url", hint=problem.hint, cause=problem.cause,
@@ -129,26 +168,58 @@ def _raise_if_bad(result: TestResult) -> None:
     )  # fmt: skip
 
 
-def _draft(given: Mapping[str, Any], base: CloudAccount | None = None) -> CloudAccount:
+def _clean(name: str, value: Any) -> Any:
+    """A login value as it is tested and stored: trimmed, with one kind of line ends; a secret is left as it was typed."""
+    if not isinstance(value, str) or name == "secret":
+        return value
+    return value.strip().replace("\r\n", "\n")
+
+
+def _draft(login: Mapping[str, Any], *, provider: str, base: CloudAccount | None = None) -> CloudAccount:
     """An unsaved account with these login fields over those of `base`."""
-    account = CloudAccount(provider=given.get("provider") or (base.provider if base else ""))
+    account = CloudAccount(provider=provider)
     for name in LOGIN_FIELDS:
-        value = given.get(name, getattr(base, name) if base else None)
-        if value is not None:
-            setattr(account, name, value.strip() if isinstance(value, str) and name != "secret" else value)
+        if name in login:
+            setattr(account, name, login[name])
+        elif base is not None:
+            setattr(account, name, secret_of(base) if name == "secret" else getattr(base, name))
     rules.check_provider(account.provider, registry.providers())
     rules.check_complete(account.auth_kind, {n: getattr(account, n) for n in LOGIN_FIELDS if isinstance(getattr(account, n), str)})
     rules.check_ca_bundle(account.ca_bundle)
     return account
 
 
+def _login_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: _clean(n, values[n]) for n in LOGIN_FIELDS if values.get(n) is not None}
+
+
+def _changed_login(account: CloudAccount, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a login really changes. Raises `MissingParameterError` when the stored secret would go somewhere else."""
+    given = _login_of(values)
+    changed = {n: v for n, v in given.items() if n != "secret" and v != getattr(account, n)}
+    rules.check_secret_given(changed, given=bool(given.get("secret")))
+    if given.get("secret") and not _is_stored(account, given["secret"]):
+        changed["secret"] = given["secret"]
+    return changed
+
+
+def _is_stored(account: CloudAccount, secret: str) -> bool:
+    """True if the account has this very secret; a stored one that no key opens is not it."""
+    try:
+        return secret_of(account) == secret
+    except CloudError:
+        return False
+
+
 def account_test(*, actor: Actor, account: CloudAccount | None = None, **given: Any) -> TestResult:
     """Try a login, new or as a change of an existing account's; nothing is stored (`test-connectivity`)."""
     if account is not None:
         ensure(actor, f"{RIGHT}.update", account)
+        draft = _draft(_changed_login(account, given), provider=account.provider, base=account)
     else:
         actor.require(f"{RIGHT}.create")
-    result = _try(_draft(given, account))
+        draft = _draft(_login_of(given), provider=given.get("provider") or "")
+    result = _try(draft)
     if result.problem is not None and result.problem.field == "auth_url":
         result.problem.field = "access_url"
     return result
@@ -165,21 +236,24 @@ def account_create(
     project: Project | None = None,
     read_only: bool = False,
     drift_policy: str = "adopt",
+    plan_digest: str = "",
     **login: Any,
 ) -> Change:
     """Register an account: checks in the order of spec 1.4, connection test, then the row and its first sync."""
     actor.require(f"{RIGHT}.create")
+    rules.check_no_plan(plan_digest)
     name = rules.check_name(name)
     rules.check_provider(provider, registry.providers())
     if project is not None and project.domain_id != domain.pk:
         raise InputParameterError("The project lies in another domain than the account.", field="project")
-    draft = _draft({"provider": provider, **login})
+    draft = _draft(_login_of(login), provider=provider)
     rules.check_brand(brand or BRANDS.get(provider, provider), provider)
-    _check_names(draft, actor=actor, domain=domain, name=name)
-    result = _try(draft)
-    _raise_if_bad(result)
-    with writing() as done:
-        _check_names(draft, actor=actor, domain=domain, name=name)
+    _check_name_free(draft, domain=domain, name=name)
+    _check_login_free(draft, actor=actor)
+    result = _tried(draft)
+    with _writing() as done:
+        _check_name_free(draft, domain=domain, name=name)
+        _check_login_free(draft, actor=actor)
         draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
         ensure(actor, f"{RIGHT}.create", draft)
         draft.brand = brand or BRANDS.get(provider, provider)
@@ -194,9 +268,13 @@ def account_create(
         return done(draft, task, warnings=result.warnings)
 
 
-def _check_names(draft: CloudAccount, *, actor: Actor, domain: Domain, name: str) -> None:
+def _check_name_free(draft: CloudAccount, *, domain: Domain, name: str) -> None:
     if CloudAccount.objects.filter(domain=domain, name=name, deleted_at=None).exclude(pk=draft.pk).exists():
         raise DuplicateNameError(f"There is already a cloud account called “{name}” here.", field="name")
+
+
+def _check_login_free(draft: CloudAccount, *, actor: Actor) -> None:
+    """Rule 8 of 1.4, for a new account and for a changed login."""
     twins = CloudAccount.objects.filter(
         Q(provider=draft.provider, access_url=draft.access_url, deleted_at=None),
         username=draft.username,
@@ -226,24 +304,30 @@ def account_update(
 ) -> Change:
     """Change an account's own columns, or its login (which is tried first; `update-credential` of spec 1.5)."""
     ensure(actor, f"{RIGHT}.update", account)
-    login = {k: v for k, v in values.items() if k in LOGIN_FIELDS and v != getattr(account, k)}
+    rules.check_no_plan(plan_digest)
+    login = _changed_login(account, values)
     plain = {k: v for k, v in values.items() if k in PLAIN_FIELDS}
     if "name" in plain:
         plain["name"] = rules.check_name(plain["name"])
     result: TestResult | None = None
     if login:
-        draft = _draft(login, account)
+        draft = _draft(login, provider=account.provider, base=account)
         draft.pk = account.pk
-        result = _try(draft)
-        _raise_if_bad(result)
-    with writing() as done:
-        account = CloudAccount.objects.select_for_update().get(pk=account.pk)
+        _check_login_free(draft, actor=actor)
+        result = _tried(draft)
+    with _writing() as done:
+        account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
         if account.status == AccountStatus.DELETING:
             raise InvalidStatusError(f"The account “{account.name}” is being deleted.")
         changes = Changes(actor)
         if plain.get("name", account.name) != account.name:
-            _check_names(account, actor=actor, domain=account.domain, name=plain["name"])
+            _check_name_free(account, domain=account.domain, name=plain["name"])
+        if login:
+            rules.check_tested(same=_fits(draft, account, login))
+            _check_login_free(draft, actor=actor)
+        if "secret" in login:
+            account.secret = ""  # it differs from the stored one, which no key may open any more
         changes.update(account, {**plain, **login})
         if result is not None:
             _keep(account, result)
@@ -253,6 +337,12 @@ def account_update(
         task = _start_sync(account, actor) if result is not None and account.enabled and not _open_syncs(account) else None
         changes.write_audit(task_id=task.pk if task else None)
         return done(account, task, warnings=result.warnings if result else ())
+
+
+def _fits(draft: CloudAccount, account: CloudAccount, login: Mapping[str, Any]) -> bool:
+    """True if the account with this change is the draft that was tested."""
+    rest = [n for n in LOGIN_FIELDS if n not in login]
+    return all((_is_stored(account, draft.secret) if n == "secret" else getattr(account, n) == getattr(draft, n)) for n in rest)
 
 
 def _open_syncs(account: CloudAccount) -> bool:
@@ -268,8 +358,9 @@ def _start_sync(account: CloudAccount, actor: Actor) -> Task:
 def account_sync(account: CloudAccount, *, actor: Actor, plan_digest: str = "") -> Change:
     """Read everything of the account from the cloud now; one run at a time."""
     ensure(actor, f"{RIGHT}.sync", account)
-    with writing() as done:
-        account = CloudAccount.objects.select_for_update().get(pk=account.pk)
+    rules.check_no_plan(plan_digest)
+    with _writing() as done:
+        account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         rules.check_can_sync(
             enabled=account.enabled,
             deleting=account.status == AccountStatus.DELETING,
@@ -281,7 +372,7 @@ def account_sync(account: CloudAccount, *, actor: Actor, plan_digest: str = "") 
 
 def account_set_enabled(account: CloudAccount, *, actor: Actor, enabled: bool, plan_digest: str = "") -> Change:
     """`enable` and `disable` of spec 1.5."""
-    return account_update(account, actor=actor, enabled=enabled)
+    return account_update(account, actor=actor, enabled=enabled, plan_digest=plan_digest)
 
 
 def account_delete(
@@ -289,8 +380,9 @@ def account_delete(
 ) -> Change:
     """Forget an account and all that was mirrored from it; nothing is touched at the cloud. It must be switched off first."""
     ensure(actor, f"{RIGHT}.delete", account)
-    with writing() as done:
-        account = CloudAccount.objects.select_for_update().get(pk=account.pk)
+    rules.check_no_plan(plan_digest)
+    with _writing() as done:
+        account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
         if account.enabled:
             raise InvalidStatusError(f"The account “{account.name}” is switched on.", hint="Disable it, then delete it.")

@@ -7,7 +7,7 @@ from rest_framework.decorators import action as route
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from compute.accounts import guards, services
+from compute.accounts import guards, previews, services
 from compute.accounts.actions import ACCOUNT_ACTIONS
 from compute.accounts.filters import CloudAccountFilterSet, CloudProviderFilterSet
 from compute.accounts.models import CloudAccount, CloudProvider
@@ -35,6 +35,7 @@ class CloudAccountViewSet(ResourceViewSet):
     create_service = services.account_create
     update_service = services.account_update
     delete_service = services.account_delete
+    preview = previews.preview
     actions = ACCOUNT_ACTIONS
     questions = ("test_connectivity",)
     guards = {"update": guards.not_deleting, "delete": guards.can_delete}

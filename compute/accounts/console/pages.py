@@ -87,7 +87,9 @@ class EditAccountPage(AccountPage):
 
     def initial(self) -> dict[str, Any]:
         values = {
-            name: getattr(self.obj, name) for name in (*LOGIN, "name", "read_only", "drift_policy", "description")
+            name: getattr(self.obj, name)
+            for name in (*LOGIN, "name", "read_only", "drift_policy", "description")
+            if name != "secret"
         }
         return {**values, "secret": "", "regions": ", ".join(self.obj.regions)}
 
