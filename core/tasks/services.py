@@ -16,8 +16,8 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from core.audit import services as audit
 from core.access import Actor
+from core.audit import services as audit
 from core.errors import InvalidStatusError
 from core.ids import new_id
 from core.tasks import doorbell, registry
@@ -78,7 +78,8 @@ def first_of_line(line: str) -> Task | None:
     """The open task of a line whose turn it is: its holder, else the lowest id."""
     mine = Task.objects.filter(line=line, state__in=OPEN)
     holder = Line.objects.filter(name=line).values_list("holder", flat=True).first()
-    return mine.filter(pk=holder).first() or mine.order_by("id").first()
+    held = mine.filter(pk=holder).first() if holder is not None else None
+    return held or mine.order_by("id").first()
 
 
 def end(
