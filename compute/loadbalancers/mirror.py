@@ -32,6 +32,7 @@ from compute.networks.models import Network
 from core.access import Actor
 from core.audit.models import AuditEvent
 from core.audit.services import entry, record_many
+from core.engine.changes import plain
 from core.engine.merge import take_over
 from core.models import live
 
@@ -74,6 +75,7 @@ class TreeWriter:
         self.now = timezone.now()
         self.count = Count()
         self._audit: list[AuditEvent] = []
+        self._gone_pools: set[Any] = set()
 
     # -- recording what rows of ours look like at the cloud
 
@@ -177,8 +179,7 @@ class TreeWriter:
             self._audit.append(
                 entry(
                     self.actor, "update", target, note=OUTSIDE, task_id=self.task_id,
-                    before={k: str(v) if k.endswith("_id") else v for k, v in before.items()},
-                    after={k: str(values[k]) if k.endswith("_id") else values[k] for k in before},
+                    before={k: plain(v) for k, v in before.items()}, after={k: plain(values[k]) for k in before},
                 )
             )  # fmt: skip
         return {**values} if target is row else {"cloud_name": row.cloud_name}
@@ -218,11 +219,16 @@ class TreeWriter:
 
     def _gone(self, row: Any) -> None:
         """A row that the cloud no longer has: by our tombstone it is done; else it was removed outside."""
+        if isinstance(row, MemberBinding) and row.pool_binding_id in self._gone_pools:
+            return  # went with its pool
+        if isinstance(row, PoolBinding):
+            self._gone_pools.add(row.pk)
         if row.delete_requested_at is None:
             if not self.adopt:
                 self.count.notes.append(f"{row} is missing in the cloud")
                 return
-            self._audit.append(entry(self.actor, "delete", row, note="gone outside", task_id=self.task_id))
+            told = row.backend if isinstance(row, MemberBinding) and _is_last_use(row) else row
+            self._audit.append(entry(self.actor, "delete", told, note="gone outside", task_id=self.task_id))
             self.count.gone += 1
         bury([row], self.now)
 
@@ -431,11 +437,13 @@ def bury(rows: Iterable[Any], now: Any) -> None:
                 # A pool that was made outside and removed outside takes its definition with it.
                 Backend.objects.filter(backend_group=row.backend_group_id, deleted_at=None).update(deleted_at=now, status="deleted")
                 BackendGroup.objects.filter(pk=row.backend_group_id).update(deleted_at=now, status="deleted")
-        elif isinstance(row, MemberBinding) and row.imported_at and row.delete_requested_at is None:
-            # A member that was made outside and removed outside takes its definition with it.
-            unused = not MemberBinding.objects.filter(backend=row.backend_id, deleted_at=None).exists()
-            if unused:
-                Backend.objects.filter(pk=row.backend_id).update(deleted_at=now, status="deleted")
+        elif isinstance(row, MemberBinding) and row.delete_requested_at is None and _is_last_use(row):
+            # Somebody took it out of a pool that is still there: it is no part of the group any more.
+            Backend.objects.filter(pk=row.backend_id).update(deleted_at=now, status="deleted")
+
+
+def _is_last_use(member: MemberBinding) -> bool:
+    return not MemberBinding.objects.filter(backend=member.backend_id, deleted_at=None).exclude(pk=member.pk).exists()
 
 
 def _used(group_id: Any) -> bool:
