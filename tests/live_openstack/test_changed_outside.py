@@ -82,3 +82,38 @@ def test_a_listener_that_appeared_after_the_dry_run_of_a_new_one(
     shown = console.get(f"compute/loadbalancerlisteners/{answer['resource']['id']}")
     assert shown["status"] == "create_failed" and shown["failure"]["cloud_request_id"].startswith("req-")
     assert swept.raw.count(swept.project_id)["listeners"] == 2
+
+
+def test_what_others_add_and_remove(console: Console, swept: Ground, account: Json) -> None:
+    """A tree of ours that others work on: what they make is ours to see, what they remove is gone here too, and told."""
+    tree = built(console, account, f"{PREFIX}-others", subnet=swept.subnet)["external_id"]
+    ours = console.one("compute/loadbalancerbackends", address="10.77.0.6")
+    listener = console.one("compute/loadbalancerlisteners")
+    swept.client(
+        f"loadbalancer listener create --protocol TCP --protocol-port 25 {tree}",
+        f"loadbalancer pool create --name mail --protocol TCP --lb-algorithm ROUND_ROBIN --loadbalancer {tree}",
+        "loadbalancer member create --address 10.77.0.70 --protocol-port 25 mail",
+        f"loadbalancer member delete web {ours['members'][0]['external_id']}",
+    )
+    console.sync(account)
+    assert {row["name"] for row in console.rows("compute/loadbalancerlisteners")} == {"http-80", "tcp-25"}
+    assert {row["address"] for row in console.rows("compute/loadbalancerbackends")} == {"10.77.0.5", "10.77.0.70"}
+    told = console.rows("core/events", object_id=ours["id"])[0]
+    assert (told["verb"], told["kind"], told["note"]) == ("delete", "backend", "gone outside")
+
+    # A pool that we made: its group is a definition of ours and stays. A pool that they made takes its group along.
+    swept.client(
+        f"loadbalancer listener delete {listener['external_id']}",
+        "loadbalancer pool delete web",
+        "loadbalancer pool delete mail",
+    )
+    console.sync(account)
+    assert [row["name"] for row in console.rows("compute/loadbalancerlisteners")] == ["tcp-25"]
+    assert [row["name"] for row in console.rows("compute/loadbalancerbackendgroups")] == ["web"]
+    assert [row["address"] for row in console.rows("compute/loadbalancerbackends")] == ["10.77.0.5"]
+    assert console.rows("core/events", object_id=listener["id"])[0]["note"] == "gone outside"
+
+    swept.client(f"loadbalancer delete --cascade {tree}")
+    console.sync(account)
+    for path in ("loadbalancers", "loadbalancerlisteners", "loadbalancerbackendgroups", "loadbalancerbackends"):
+        assert not console.rows(f"compute/{path}")
