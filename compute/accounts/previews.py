@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from compute.accounts.services import TestResult, rehearsing
 from core.engine.plan import Plan
 from core.engine.writing import Change
 
 
-@dataclass(frozen=True)
-class TriedPlan(Plan):
-    """A plan without steps, with what the test of the login found, if one was made."""
-
-    test: TestResult | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The answer to a dry run."""
-        answer = super().as_dict()
-        return {**answer, "test": self.test.as_dict()} if self.test is not None else answer
-
-
 def preview(call: Callable[[], Change]) -> Plan:
-    """What a service call on an account would come to. Raises what the call raises; stores nothing."""
+    """What a service call on an account would come to: no steps at a cloud, but what the test of the login found.
+
+    Raises what the call raises; stores nothing.
+    """
     with rehearsing() as rehearsal:
         change = call()
-    return TriedPlan(warnings=change.warnings, test=rehearsal.result)
+    found = check_sentences(rehearsal.result) if rehearsal.result is not None else ()
+    return Plan(warnings=(*change.warnings, *found))
+
+
+def check_sentences(result: TestResult) -> tuple[str, ...]:
+    """Each service that was tried, in a sentence: that it answers, or why it cannot be used."""
+    return tuple(
+        f"The {check.service} service{f' in region {check.region}' if check.region else ''} "
+        + ("answers." if check.ok else f"cannot be used: {dict(check.problem or {}).get('detail', 'no reason given')}")
+        for check in result.checks
+    )

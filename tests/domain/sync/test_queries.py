@@ -28,9 +28,10 @@ def make_networks(world: World, count: int) -> list[str]:
 
 
 def make_addresses(world: World, count: int) -> list[str]:
-    world.cloud.subnet(REGION, world.external_net, "198.18.0.0/16")
+    wide = world.cloud.network(REGION, world.cloud_project, "wide", shared=True, external=True)
+    world.cloud.subnet(REGION, wide, "198.18.0.0/16")
     with world.cloud.at_once():
-        return [world.cloud.floating_ip(REGION, world.external_net, world.cloud_project) for _ in range(count)]
+        return [world.cloud.floating_ip(REGION, wide, world.cloud_project) for _ in range(count)]
 
 
 @pytest.mark.parametrize(
