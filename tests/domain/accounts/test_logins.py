@@ -8,6 +8,7 @@ import pytest
 
 from compute.accounts import opening
 from compute.accounts import services as accounts
+from compute.accounts.console.forms import AccountForm
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.accounts.previews import preview
 from compute.accounts.rules import BOUND_TO_SECRET
@@ -221,3 +222,12 @@ def test_an_account_that_could_not_be_forgotten_can_be_tried_again(world: World)
     again = accounts.account_delete(CloudAccount.objects.get(pk=world.account.pk), actor=world.actor)
     world.work()
     assert ended(again).state == "done"
+
+
+def test_the_form_shows_a_missing_secret_at_its_field(world: World) -> None:
+    form = AccountForm({}, actor=world.actor, providers=("memory",), account=world.account)
+    form.is_valid()
+    with pytest.raises(MissingParameterError) as refused:
+        accounts.account_update(world.account, actor=world.actor, access_url="memory://evil")
+    form.add_problem(refused.value)
+    assert any(refused.value.detail in str(error) for error in form.errors["secret"])
