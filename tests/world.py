@@ -123,7 +123,8 @@ def run_open_tasks(*, limit: int = 200) -> None:
         if not ids:
             return
         Task.objects.filter(pk__in=ids, state="waiting").update(due_at="2000-01-01T00:00:00Z")
-        if not any([run_task(pk) for pk in ids]):
+        outcomes = [run_task(pk) for pk in ids]
+        if not any(outcomes):
             return
 
 

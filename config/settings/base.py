@@ -147,7 +147,7 @@ REST_KNOX = {
     "AUTH_HEADER_PREFIX": "Token",
     "TOKEN_TTL": timedelta(hours=24),
 }
-KNOX_TOKEN_MODEL = "identity.ApiToken"
+KNOX_TOKEN_MODEL = "identity.ApiToken"  # noqa: S105  (a model's name)
 SPECTACULAR_SETTINGS = {
     "TITLE": "Skydeck",
     "DESCRIPTION": "One console and one API for many clouds. Every change is a plan that can be read before it is sent.",

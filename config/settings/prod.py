@@ -1,7 +1,7 @@
 """Settings of an installation. `SKYDECK_HTTPS=true` once a proxy in front speaks TLS."""
 
 from config.env import env
-from config.settings.base import *  # noqa: F403  (settings modules build on each other by design of Django)
+from config.settings.base import *
 
 if env.bool("SKYDECK_HTTPS", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")

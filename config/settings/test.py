@@ -6,7 +6,7 @@ import tempfile
 os.environ.setdefault("SKYDECK_HOME", tempfile.mkdtemp(prefix="skydeck-test-"))
 os.environ.setdefault("SKYDECK_INSTALLATION", "test")
 
-from config.settings.base import *  # noqa: E402, F403  (settings modules build on each other by design of Django)
+from config.settings.base import *
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {

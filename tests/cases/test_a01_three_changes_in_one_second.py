@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.world import REGION, World, ended
 
 from compute.loadbalancers import jobs, services
 from core.tasks.models import TaskEvent
+from tests.world import REGION, World, ended
 
 
 def three_listeners(world: World, name: str = "shop") -> list:

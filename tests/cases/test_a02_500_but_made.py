@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.world import REGION, World, ended
 
 from compute.loadbalancers import services
 from compute.loadbalancers.models import BackendGroup, LoadBalancer, MemberBinding
+from tests.world import REGION, World, ended
 
 
 @pytest.mark.parametrize("kind", ["do_then_500", "do_then_lost"])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tests.world import REGION, World, ended
-
 from compute.eips.models import Eip
 from compute.loadbalancers import services
 from compute.loadbalancers.models import BackendGroup
+from tests.world import REGION, World, ended
 
 
 def test_a03_one_pool_although_the_answer_was_lost_and_the_balancer_stays_pending(world: World) -> None:

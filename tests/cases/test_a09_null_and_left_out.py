@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.world import World, backend
 
 from core.tasks.models import Task
+from tests.world import World, backend
 
 pytestmark = pytest.mark.django_db
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.world import REGION, World, ended, web_listener
 
 from compute.eips.models import Eip
 from compute.loadbalancers import services
 from compute.loadbalancers.models import LoadBalancer
 from core.errors import ConflictError
 from core.tasks.models import Task, TaskEvent
+from tests.world import REGION, World, ended, web_listener
 
 
 @pytest.fixture

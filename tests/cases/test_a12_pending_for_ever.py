@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from tests.world import REGION, World, ended
 
 from compute.loadbalancers import jobs, services
 from core.tasks.models import Task
 from core.tasks.runner import run_task
+from tests.world import REGION, World, ended
 
 
 def test_a12_waits_outside_the_worker_and_ever_longer(world: World) -> None:

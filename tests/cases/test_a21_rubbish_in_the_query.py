@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from tests.world import World
 
 LISTS = ["loadbalancers", "loadbalancerlisteners", "loadbalancerbackendgroups", "loadbalancerbackends", "eips", "networks", "vpcs",

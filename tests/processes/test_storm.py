@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.processes.servers import OwnPostgres, OwnRabbit
 
 BASE = Path(__file__).resolve().parents[2]
@@ -26,7 +27,7 @@ def storm(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("DJANGO_", "SKYDECK_", "DATABASE_", "CELERY_", "PYTEST_"))}
     done = subprocess.run(
         [sys.executable, "-m", "tests.processes.storm", *arguments],
-        cwd=BASE, env={**clean, "SKYDECK_LOG_LEVEL": "ERROR", **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=500,
+        cwd=BASE, env={**clean, "SKYDECK_LOG_LEVEL": "ERROR", **environment}, capture_output=True, text=True, timeout=500,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

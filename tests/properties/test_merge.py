@@ -13,7 +13,7 @@ VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 3), st.sampled_from(["", "a", "b"]), st.just({}), st.just([]), st.just({"type": "X"})
 )
 FIELDS = ("a", "b", "c")
-OBJECTS = st.fixed_dictionaries({name: VALUES for name in FIELDS})
+OBJECTS = st.fixed_dictionaries(dict.fromkeys(FIELDS, VALUES))
 
 
 @given(VALUES, VALUES)

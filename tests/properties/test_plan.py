@@ -67,7 +67,7 @@ class Cloud:
             gone = ids[step.row]
             del self.states[gone]
             return
-        values = {n: v for n, v in item.desired.items()}
+        values = dict(item.desired)
         if item.kind == "listener":
             pool = values.pop("default_pool")
             values["default_pool_id"] = ids[pool] if pool else ""

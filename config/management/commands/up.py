@@ -19,7 +19,7 @@ class Command(BaseCommand):
     """Prepares and runs web server, workers and beat."""
 
     help = "Run Skydeck on this machine: web server, workers and beat, until Ctrl-C."
-    requires_system_checks: list[str] = []  # noqa: RUF012
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="port of the console and the API (default 8000)")
