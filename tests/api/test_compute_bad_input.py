@@ -199,13 +199,22 @@ def test_openstack_account_with_a_wrong_address(world: World, client: Api, accou
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("secret", "wrong"), ("regions", ["Nowhere"]), ("access_url", "memory://nowhere"), ("name", "a\nb")],
+    ("values", "field"),
+    [
+        ({"secret": "wrong"}, "secret"),
+        ({"regions": ["Nowhere"]}, "regions"),
+        ({"access_url": "memory://nowhere", "secret": "operator-secret"}, "access_url"),
+        ({"access_url": "memory://nowhere"}, "secret"),  # the stored one is not sent to another address
+        ({"name": "a\nb"}, "name"),
+    ],
 )
-def test_a_change_of_the_login_is_tried_before_it_is_kept(world: World, client: Api, name: str, value: str) -> None:
+def test_a_change_of_the_login_is_tried_before_it_is_kept(
+    world: World, client: Api, values: dict[str, Any], field: str
+) -> None:
     url, before = f"{ACCOUNTS}{world.account.pk}/", left(world)
     stored = CloudAccount.objects.filter(pk=world.account.pk).values().get()
-    problem(client.patch(url, {name: value}), 400, INPUT, field=name)
+    problem(client.patch(url, values), 400, INPUT, MISSING, field=field)
+    problem(client.patch(f"{url}?dry_run=true", values), 400, INPUT, MISSING, field=field)
     assert (left(world), CloudAccount.objects.filter(pk=world.account.pk).values().get()) == (before, stored)
 
 

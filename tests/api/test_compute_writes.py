@@ -146,6 +146,42 @@ def test_another_plan_stops_before_the_first_write(
     assert task["problem"]["plan"], task["problem"]
 
 
+def test_no_cloud_is_called_inside_a_transaction(
+    committed_world: World, api: MakeApi, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for a plan, nor for a login's test, nor at work: a slow cloud must not hold locks of ours."""
+    world, client, calls = committed_world, api(admin), []
+    network = str(world.network.pk)
+    real = wire.Wire.send
+
+    def send(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        calls.append((request.method, request.path, connection.in_atomic_block))
+        return real(self, request, *args, **kwargs)
+
+    monkeypatch.setattr(wire.Wire, "send", send)
+    user = world.cloud.user("keeper", "one-password", {world.cloud_project: "member"})
+    body = {
+        "name": "kept", "provider": "memory", "access_url": f"memory://{world.cloud.name}", "username": "keeper",
+        "secret": "one-password", "project_name": "shop-project",
+    }  # fmt: skip
+    assert client.post(f"{ACCOUNTS}?dry_run=true", body).status_code == 200
+    made = client.post(ACCOUNTS, body, HTTP_IDEMPOTENCY_KEY="k").json()["resource"]
+    world.work()
+    world.cloud.set_password(user, "two-password")
+    assert client.patch(f"{ACCOUNTS}{made['id']}/?dry_run=true", {"secret": "two-password"}).status_code == 200
+    assert client.patch(f"{ACCOUNTS}{made['id']}/", {"secret": "two-password"}).status_code == 202
+    assert client.post(f"{ACCOUNTS}{made['id']}/test-connectivity/", {}).json()["ok"]
+    lb = {"name": "lb", "manager": str(world.manager.pk), "network": network, "listeners": []}
+    assert client.post(f"{BALANCERS}?dry_run=true", lb).status_code == 200
+    tree = client.post(BALANCERS, lb, HTTP_IDEMPOTENCY_KEY="k").json()["resource"]
+    world.work()
+    assert client.delete(f"{BALANCERS}{tree['id']}/?dry_run=true").json()["plan"]
+    assert client.delete(f"{BALANCERS}{tree['id']}/").status_code == 202
+    world.work()
+    assert {method for method, _, _ in calls} >= {"GET", "POST", "DELETE"}
+    assert [call for call in calls if call[2]] == []
+
+
 # --- verbs ----------------------------------------------------------------------------------------------------------------
 
 
