@@ -23,11 +23,15 @@ class ManagedFilterSet(ResourceFilterSet):
         at = cls.managed_at
         return {
             **super()._standard(model),
-            "manager": lambda: RefFilter(CloudProvider, right="compute.cloudproviders.get", field_name=f"{at}manager_id"),
+            "manager": lambda: RefFilter(
+                CloudProvider, right="compute.cloudproviders.get", field_name=f"{at}manager_id"
+            ),
             "account": lambda: RefFilter(
                 CloudAccount, right="compute.cloudaccounts.get", field_name=f"{at}manager__account_id"
             ),
             "brand": lambda: TextFilter(f"{at}manager__account__brand"),
             "provider": lambda: TextFilter(f"{at}manager__account__provider"),
-            "cloudregion": lambda: RefFilter(CloudRegion, right="compute.cloudregions.get", field_name=f"{at}region_id"),
+            "cloudregion": lambda: RefFilter(
+                CloudRegion, right="compute.cloudregions.get", field_name=f"{at}region_id"
+            ),
         }

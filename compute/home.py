@@ -42,7 +42,11 @@ def part(request: HttpRequest) -> Contribution:
     sees_accounts = actor.may("compute.cloudaccounts.list")
     accounts = list(visible_to(CloudAccount.objects.for_list(), actor, "compute.cloudaccounts.list"))
     balancers = visible_to(LoadBalancer.objects.filter(deleted_at=None), actor, "compute.loadbalancers.list")
-    troubled = list(balancers.filter(ATTENTION).select_related("manager__account", "region")[: MOST + 1])
+    troubled = list(
+        balancers.filter(ATTENTION)
+        .select_related("manager__account", "region")
+        .defer("manager__account__secret")[: MOST + 1]
+    )
     tallies = counts(actor)
     return Contribution(
         notices=[*account_notices(accounts), *balancer_notices(troubled)],

@@ -70,7 +70,17 @@ def children(host: str, port: int) -> list[Child]:
     """Web server, two workers (so that reading clouds never starves people's changes) and beat."""
     python = sys.executable
     celery = [python, "-m", "celery", "-A", "config.celery", "--quiet"]
-    worker = [*celery, "worker", "--pool", "threads", "--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "WARNING"]
+    worker = [
+        *celery,
+        "worker",
+        "--pool",
+        "threads",
+        "--without-gossip",
+        "--without-mingle",
+        "--without-heartbeat",
+        "-l",
+        "WARNING",
+    ]
     return [
         Child("web", [python, "-m", "uvicorn", "config.asgi:application", "--host", host, "--port", str(port), "--no-access-log",
                       "--log-level", "warning", "--timeout-graceful-shutdown", "3"]),

@@ -60,5 +60,12 @@ def delete_ended(task: Task) -> None:
 def register_jobs() -> None:
     """Called once when the app starts."""
     register(
-        Job("account.delete", "Delete account", delete_account, queue="sync", limit=timedelta(hours=1), ended=delete_ended)
+        Job(
+            "account.delete",
+            "Delete account",
+            delete_account,
+            queue="sync",
+            limit=timedelta(hours=1),
+            ended=delete_ended,
+        )
     )

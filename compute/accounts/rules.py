@@ -74,7 +74,8 @@ def check_tested(*, same: bool) -> None:
     """What is stored is what was tested: the other half of the login has not changed since."""
     if not same:
         raise ConflictError(
-            "Somebody else changed this account's login while yours was tried.", hint="Read the account again and repeat your change."
+            "Somebody else changed this account's login while yours was tried.",
+            hint="Read the account again and repeat your change.",
         )
 
 

@@ -105,5 +105,16 @@ class CloudProviderSerializer(ResourceSerializer):
 
     class Meta:
         model = CloudProvider
-        fields = ("id", "name", "external_id", "account", "account_id", "provider", "brand", "status", "created_at", "updated_at")
+        fields = (
+            "id",
+            "name",
+            "external_id",
+            "account",
+            "account_id",
+            "provider",
+            "brand",
+            "status",
+            "created_at",
+            "updated_at",
+        )
         details = ("account", "provider", "brand", "status")

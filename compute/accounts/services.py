@@ -184,7 +184,9 @@ def _draft(login: Mapping[str, Any], *, provider: str, base: CloudAccount | None
         elif base is not None:
             setattr(account, name, secret_of(base) if name == "secret" else getattr(base, name))
     rules.check_provider(account.provider, registry.providers())
-    rules.check_complete(account.auth_kind, {n: getattr(account, n) for n in LOGIN_FIELDS if isinstance(getattr(account, n), str)})
+    rules.check_complete(
+        account.auth_kind, {n: getattr(account, n) for n in LOGIN_FIELDS if isinstance(getattr(account, n), str)}
+    )
     rules.check_ca_bundle(account.ca_bundle)
     return account
 
@@ -331,10 +333,14 @@ def account_update(
         changes.update(account, {**plain, **login})
         if result is not None:
             _keep(account, result)
-            account.save(update_fields=["status", "probe_at", "last_error", "last_error_at", "cloud_user", "cloud_roles"])
+            account.save(
+                update_fields=["status", "probe_at", "last_error", "last_error_at", "cloud_user", "cloud_roles"]
+            )
         if plain.get("name"):
             CloudProvider.objects.filter(account=account).update(name=plain["name"])
-        task = _start_sync(account, actor) if result is not None and account.enabled and not _open_syncs(account) else None
+        task = (
+            _start_sync(account, actor) if result is not None and account.enabled and not _open_syncs(account) else None
+        )
         changes.write_audit(task_id=task.pk if task else None)
         return done(account, task, warnings=result.warnings if result else ())
 
@@ -342,7 +348,9 @@ def account_update(
 def _fits(draft: CloudAccount, account: CloudAccount, login: Mapping[str, Any]) -> bool:
     """True if the account with this change is the draft that was tested."""
     rest = [n for n in LOGIN_FIELDS if n not in login]
-    return all((_is_stored(account, draft.secret) if n == "secret" else getattr(account, n) == getattr(draft, n)) for n in rest)
+    return all(
+        (_is_stored(account, draft.secret) if n == "secret" else getattr(account, n) == getattr(draft, n)) for n in rest
+    )
 
 
 def _open_syncs(account: CloudAccount) -> bool:
@@ -385,7 +393,9 @@ def account_delete(
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
         if account.enabled:
-            raise InvalidStatusError(f"The account “{account.name}” is switched on.", hint="Disable it, then delete it.")
+            raise InvalidStatusError(
+                f"The account “{account.name}” is switched on.", hint="Disable it, then delete it."
+            )
         changes = Changes(actor)
         CloudAccount.objects.filter(pk=account.pk).update(status=AccountStatus.DELETING, version=account.version + 1)
         account.refresh_from_db()

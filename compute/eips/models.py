@@ -46,7 +46,9 @@ class Eip(Base, Mirrored):
         verbose_name = "elastic IP"
         ordering = ["ip_addr", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["manager", "region", "external_id"], condition=Q(deleted_at=None), name="eip_external"),
+            models.UniqueConstraint(
+                fields=["manager", "region", "external_id"], condition=Q(deleted_at=None), name="eip_external"
+            ),
             models.UniqueConstraint(
                 fields=["loadbalancer"], condition=Q(deleted_at=None, loadbalancer__isnull=False), name="eip_one_per_lb"
             ),

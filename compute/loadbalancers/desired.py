@@ -109,7 +109,11 @@ def wanted_tree(lb: LoadBalancer, change_set: ChangeSet | None = None) -> Wanted
     """The balancer's tree as people want it, with what this change set may send (None: everything). Five queries."""
     scope = _Scope(change_set)
     listeners = Listener.objects.filter(loadbalancer=lb, deleted_at=None).order_by("listener_port", "id")
-    pools = PoolBinding.objects.filter(loadbalancer=lb, deleted_at=None).select_related("backend_group", "listener").order_by("id")
+    pools = (
+        PoolBinding.objects.filter(loadbalancer=lb, deleted_at=None)
+        .select_related("backend_group", "listener")
+        .order_by("id")
+    )
     members = (
         MemberBinding.objects.filter(pool_binding__loadbalancer=lb, pool_binding__deleted_at=None, deleted_at=None)
         .select_related("backend__network", "pool_binding__backend_group")
@@ -236,7 +240,10 @@ def member_spec(item: Wanted) -> MemberSpec:
 def pool_spec(item: Wanted, members: Iterable[Wanted] = ()) -> PoolSpec:
     """A wanted pool, with the members that are made in the same call."""
     return PoolSpec(
-        protocol=item.fixed["protocol"], members=tuple(member_spec(m) for m in members), tags=(item.tag,), **item.desired
+        protocol=item.fixed["protocol"],
+        members=tuple(member_spec(m) for m in members),
+        tags=(item.tag,),
+        **item.desired,
     )
 
 
@@ -263,13 +270,14 @@ def balancer_spec(wanted: WantedTree, steps: Iterable[Step], *, project_id: str)
         project_id=project_id,
         tags=(wanted.balancer.tag,),
         pools=tuple(
-            pool_spec(pool, [m for m in wanted.members if m.row in rows and m.parent == row]) for row, pool in pools.items()
+            pool_spec(pool, [m for m in wanted.members if m.row in rows and m.parent == row])
+            for row, pool in pools.items()
         ),
         listeners=tuple(
-            listener_spec(w, pool_name=pools[pool].desired["name"] if (pool := str(w.desired["default_pool"])) in pools else "")
+            listener_spec(
+                w, pool_name=pools[pool].desired["name"] if (pool := str(w.desired["default_pool"])) in pools else ""
+            )
             for w in wanted.listeners
             if w.row in rows
         ),
     )
-
-

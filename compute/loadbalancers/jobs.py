@@ -15,6 +15,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from compute.accounts.models import with_account
 from compute.accounts.opening import open_region
 from compute.clouds.calls import watching
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
@@ -36,6 +37,7 @@ from core.tasks.runner import Context
 ROWS: Mapping[str, Any] = {
     "loadbalancer": LoadBalancer, "listener": Listener, "pool": PoolBinding, "member": MemberBinding, "floatingip": Eip,
 }  # fmt: skip
+RELATED = ("project__domain", "manager", "region", "network")
 # How long a worker itself waits for a tree to settle before it gives the task back, and how often it looks (seconds).
 PATIENCE = 12.0
 GROWTH = 1.6
@@ -48,13 +50,12 @@ MAX_DOUBTS = 5
 
 def load(lb_id: Any) -> LoadBalancer:
     """The root of a tree with what jobs need of it."""
-    return LoadBalancer.objects.select_related("project__domain", "manager__account", "region", "network").get(pk=lb_id)
+    return with_account(LoadBalancer.objects.select_related(*RELATED)).get(pk=lb_id)
 
 
 def locked(lb_id: Any) -> LoadBalancer:
     """As `load`, under a row lock against services; inside a transaction."""
-    related = ("project__domain", "manager__account", "region", "network")
-    return LoadBalancer.objects.select_for_update(of=("self",)).select_related(*related).get(pk=lb_id)
+    return with_account(LoadBalancer.objects.select_for_update(of=("self",)).select_related(*RELATED)).get(pk=lb_id)
 
 
 def region_of(lb: LoadBalancer) -> Region:
@@ -380,7 +381,11 @@ class Reconciler:
         """A 409 that speaks of a double may be the echo of a call of ours whose answer was lost (A02): look, once. What is
         still refused after that is somebody else's."""
         text = refusal.cause.lower()
-        return refusal.http_status == 409 and ("already" in text or "duplicate" in text) and not isinstance(refusal, QuotaFull)
+        return (
+            refusal.http_status == 409
+            and ("already" in text or "duplicate" in text)
+            and not isinstance(refusal, QuotaFull)
+        )
 
     def _doubt(self, error: CloudError) -> int:
         """One more answer that did not come, since the last that did. Too many in a row are the task's problem."""
@@ -407,11 +412,18 @@ class Reconciler:
             batch = [head]
             if head.kind == "member" and head.verb == "create" and capabilities.member_batch:
                 parent = rows[head.row].parent
-                while queue and queue[0].kind == "member" and queue[0].verb == "create" and rows[queue[0].row].parent == parent:
+                while (
+                    queue
+                    and queue[0].kind == "member"
+                    and queue[0].verb == "create"
+                    and rows[queue[0].row].parent == parent
+                ):
                     batch.append(queue.pop(0))
             yield batch
 
-    def _send(self, batch: Sequence[Step], rows: Mapping[str, Wanted], ids: Mapping[str, str], wanted: WantedTree) -> Sent:
+    def _send(
+        self, batch: Sequence[Step], rows: Mapping[str, Wanted], ids: Mapping[str, str], wanted: WantedTree
+    ) -> Sent:
         head = batch[0]
         item = rows[head.row]
         if head.kind == "floatingip":
@@ -492,7 +504,10 @@ class Reconciler:
                     )  # fmt: skip
                 elif step.verb == "update":
                     row = model.objects.get(pk=step.row)
-                    row.applied = {**row.applied, **{n: item.desired[n] for n in step.after if n in fields_of(step.kind)}}
+                    row.applied = {
+                        **row.applied,
+                        **{n: item.desired[n] for n in step.after if n in fields_of(step.kind)},
+                    }
                     row.failure = None
                     row.save(update_fields=["applied", "failure"])
             if batch[0].kind == "loadbalancer":
@@ -510,7 +525,9 @@ class Reconciler:
                     raise LookAgain
                 port_id = str(root.fields.get("port_id") or "")
                 if new_tree and port_id:
-                    LoadBalancer.objects.filter(pk=self.lb.pk).update(port_id=port_id, address=root.fields.get("address") or self.lb.address)
+                    LoadBalancer.objects.filter(pk=self.lb.pk).update(
+                        port_id=port_id, address=root.fields.get("address") or self.lb.address
+                    )
                     self.lb = load(self.lb.pk)
         for step in batch:
             self.context.step_done(step.mark)
@@ -534,12 +551,16 @@ def _pool_id(item: Wanted, ids: Mapping[str, str]) -> str:
     """The cloud's id of a listener's wanted pool, "" where none is wanted. Raises `Refused` when that pool is missing there."""
     row = str(item.desired.get("default_pool") or "")
     if row and row not in ids:
-        raise Refused("its pool is missing at the cloud", hint="Read the balancer again, then choose another backend group.")
+        raise Refused(
+            "its pool is missing at the cloud", hint="Read the balancer again, then choose another backend group."
+        )
     return ids.get(row, "")
 
 
 def _not_done(step: Step) -> str:
-    done = {"create": "created", "update": "changed", "delete": "deleted", "bind": "bound", "release": "released"}[step.verb]
+    done = {"create": "created", "update": "changed", "delete": "deleted", "bind": "bound", "release": "released"}[
+        step.verb
+    ]
     return f"{KIND_WORDS[step.kind].capitalize()} {step.target} was not {done}"
 
 

@@ -94,7 +94,14 @@ class TreeWriter:
             if row is None or item.kind == "floatingip":
                 continue
             if state is not None:
-                self._seen(row, item.kind, state, item.desired, observed_fields(item, state, wanted, sight), item.row in sight.adopted)
+                self._seen(
+                    row,
+                    item.kind,
+                    state,
+                    item.desired,
+                    observed_fields(item, state, wanted, sight),
+                    item.row in sight.adopted,
+                )
             elif item.external_id and complete:
                 self._gone(row)
         self._import(tree, wanted, sight)
@@ -250,7 +257,9 @@ class TreeWriter:
             if pool_id in pool_rows:
                 fresh = [m for m in members if m.external_id not in known | tombs]
                 if fresh:
-                    self._import_members(PoolBinding.objects.select_related("backend_group").get(pk=pool_rows[pool_id]), fresh)
+                    self._import_members(
+                        PoolBinding.objects.select_related("backend_group").get(pk=pool_rows[pool_id]), fresh
+                    )
         for state in tree.listeners:
             if state.external_id not in known | tombs:
                 self._import_listener(state, pool_rows)
@@ -398,7 +407,9 @@ def _brief(state: State) -> dict[str, Any]:
 def import_balancer(state: State, *, place: Mapping[str, Any], network: Network | None) -> LoadBalancer:
     """A balancer that is new to us, without its children. `place`: project, manager, region, external_project_id."""
     taken = set(
-        LoadBalancer.objects.filter(live(), project=place["project"], name__startswith=state.name[:110]).values_list("name", flat=True)
+        LoadBalancer.objects.filter(live(), project=place["project"], name__startswith=state.name[:110]).values_list(
+            "name", flat=True
+        )
     )
     now = timezone.now()
     f = state.fields
@@ -435,7 +446,9 @@ def bury(rows: Iterable[Any], now: Any) -> None:
             Listener.objects.filter(pool_binding=row).update(pool_binding=None)
             if row.imported_at and row.delete_requested_at is None and not _used(row.backend_group_id):
                 # A pool that was made outside and removed outside takes its definition with it.
-                Backend.objects.filter(backend_group=row.backend_group_id, deleted_at=None).update(deleted_at=now, status="deleted")
+                Backend.objects.filter(backend_group=row.backend_group_id, deleted_at=None).update(
+                    deleted_at=now, status="deleted"
+                )
                 BackendGroup.objects.filter(pk=row.backend_group_id).update(deleted_at=now, status="deleted")
         elif isinstance(row, MemberBinding) and row.delete_requested_at is None and _is_last_use(row):
             # Somebody took it out of a pool that is still there: it is no part of the group any more.
@@ -460,7 +473,9 @@ def bury_unused(lb: LoadBalancer, now: Any) -> None:
 
 def bury_tree(lb: LoadBalancer, now: Any) -> None:
     """The whole tree is gone at the cloud: soft-delete every row of it; elastic IPs become free."""
-    MemberBinding.objects.filter(pool_binding__loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
+    MemberBinding.objects.filter(pool_binding__loadbalancer=lb, deleted_at=None).update(
+        deleted_at=now, status="deleted"
+    )
     Backend.objects.filter(backend_group__loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
     PoolBinding.objects.filter(loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
     Listener.objects.filter(loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
@@ -469,6 +484,9 @@ def bury_tree(lb: LoadBalancer, now: Any) -> None:
         loadbalancer=None, associate_type="", associate_id="", applied={"port_id": ""}, observed={"port_id": ""}
     )
     LoadBalancer.objects.filter(pk=lb.pk).update(
-        deleted_at=now, status="deleted", delete_requested_at=lb.delete_requested_at or now, provisioning_status="DELETED"
+        deleted_at=now,
+        status="deleted",
+        delete_requested_at=lb.delete_requested_at or now,
+        provisioning_status="DELETED",
     )
     lb.deleted_at = now

@@ -163,7 +163,9 @@ class BackendGroup(Base, Desired):
     class Meta:
         verbose_name = "backend group"
         ordering = ["name", "id"]
-        constraints = [models.UniqueConstraint(fields=["loadbalancer", "name"], condition=live(), name="backendgroup_name")]
+        constraints = [
+            models.UniqueConstraint(fields=["loadbalancer", "name"], condition=live(), name="backendgroup_name")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -177,7 +179,9 @@ class PoolBinding(Base, Mirrored):
     loadbalancer = models.ForeignKey(LoadBalancer, on_delete=models.CASCADE, related_name="pool_bindings")
     backend_group = models.ForeignKey(BackendGroup, on_delete=models.CASCADE, related_name="bindings")
     associated_type = models.CharField(max_length=16, choices=Association.choices, default=Association.LISTENER)
-    listener = models.ForeignKey(Listener, null=True, blank=True, on_delete=models.SET_NULL, related_name="own_bindings")
+    listener = models.ForeignKey(
+        Listener, null=True, blank=True, on_delete=models.SET_NULL, related_name="own_bindings"
+    )
     protocol = models.CharField(max_length=24)
     scheduler = models.CharField(max_length=8, choices=Scheduler.choices, default=Scheduler.WRR)
     sticky_session = models.BooleanField(default=False)
@@ -240,7 +244,9 @@ class Backend(Base, Desired):
     class Meta:
         ordering = ["address", "port", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["backend_group", "address", "port"], condition=live(), name="backend_address"),
+            models.UniqueConstraint(
+                fields=["backend_group", "address", "port"], condition=live(), name="backend_address"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -265,7 +271,9 @@ class MemberBinding(Base, Mirrored):
         verbose_name = "member"
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["pool_binding", "backend"], condition=Q(deleted_at=None), name="member_one_per_use"),
+            models.UniqueConstraint(
+                fields=["pool_binding", "backend"], condition=Q(deleted_at=None), name="member_one_per_use"
+            ),
             models.UniqueConstraint(
                 fields=["pool_binding", "external_id"],
                 condition=Q(deleted_at=None) & ~Q(external_id=""),

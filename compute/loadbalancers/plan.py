@@ -291,11 +291,17 @@ class _Maker:
             if item.desired.get("port_id"):
                 steps.append(
                     Step(
-                        "bind", "floatingip", item.label,
+                        "bind",
+                        "floatingip",
+                        item.label,
                         f"Put floating IP {item.label} on the address of load balancer {self.wanted.balancer.label}.",
-                        before={"bound": bool(observed)}, after={"bound": True}, row=item.row,
+                        before={"bound": bool(observed)},
+                        after={"bound": True},
+                        row=item.row,
                         needs=(self.wanted.balancer.row,) if self.wanted.balancer.row in self.making else (),
-                        overwrites={"port_id": observed} if observed and observed != item.applied.get("port_id") else {},
+                        overwrites={"port_id": observed}
+                        if observed and observed != item.applied.get("port_id")
+                        else {},
                     )
                 )
             elif observed and observed == item.fixed.get("port_id"):
@@ -303,9 +309,14 @@ class _Maker:
                 steps.insert(
                     0,
                     Step(
-                        "release", "floatingip", item.label,
+                        "release",
+                        "floatingip",
+                        item.label,
                         f"Take floating IP {item.label} off load balancer {self.wanted.balancer.label}; the address is kept.",
-                        before={"bound": True}, after={"bound": False}, row=item.row, external_id=item.external_id,
+                        before={"bound": True},
+                        after={"bound": False},
+                        row=item.row,
+                        external_id=item.external_id,
                         impact=Impact(True, False, f"Clients that use {item.label} lose their way in."),
                     ),
                 )
@@ -323,7 +334,9 @@ class _Maker:
                 continue
             if state is None or item.row in self.sight.adopted:
                 continue
-            result = merge(item.desired, item.applied, observed_fields(item, state, self.wanted, self.sight), fields_of(item.kind))
+            result = merge(
+                item.desired, item.applied, observed_fields(item, state, self.wanted, self.sight), fields_of(item.kind)
+            )
             drifted += [f"{_field(n)} of {KIND_WORDS[item.kind]} {item.label}" for n in result.drifted]
         if not drifted:
             return ()
@@ -351,7 +364,10 @@ def _delete_root(wanted: WantedTree, observed: TreeState | None) -> Plan:
         return Plan()
     counted = _counted(observed)
     inside = [
-        *(f"listener {s.name or s.external_id} {s.fields.get('protocol')}:{s.fields.get('port')}" for s in observed.listeners),
+        *(
+            f"listener {s.name or s.external_id} {s.fields.get('protocol')}:{s.fields.get('port')}"
+            for s in observed.listeners
+        ),
         *(f"pool {s.name or s.external_id}" for s in observed.pools),
         *(f"member {m.fields.get('address')}:{m.fields.get('port')}" for ms in observed.members.values() for m in ms),
     ]
@@ -418,5 +434,3 @@ def _delete_impact(item: Wanted) -> str:
     if item.kind == "member":
         return f"Connections to {item.label} are cut; the other members take over."
     return f"Whatever still uses {item.label} is cut off."
-
-

@@ -39,7 +39,9 @@ def preview(call: Callable[[], Change]) -> Plan:
     made = plan(wanted, tree)
     notes = [*made.warnings, *change.warnings]
     if tree is not None and tree.balancer.provisioning in PENDING_WORDS:
-        notes.append(f"The load balancer is {tree.balancer.provisioning} at the cloud now; the work starts when it is at rest.")
+        notes.append(
+            f"The load balancer is {tree.balancer.provisioning} at the cloud now; the work starts when it is at rest."
+        )
     if tree is not None and tree.balancer.provisioning == "ERROR" and not wanted.balancer.tombstone:
         notes.append("The load balancer is in ERROR at the cloud, which allows no change but its deletion.")
     return replace(made, warnings=(*notes, *_quota_notes(lb, made, region)))
@@ -59,7 +61,9 @@ def _quota_notes(lb: LoadBalancer, made: Plan, region: Any) -> list[str]:
     for kind, word in COUNTED.items():
         limit = limits.get(kind, -1)
         if adds[kind] and limit >= 0 and used[kind] + adds[kind] > limit:
-            notes.append(f"The cloud's quota of {limit} {word} is used up: {used[kind]} are there and {adds[kind]} would be added.")
+            notes.append(
+                f"The cloud's quota of {limit} {word} is used up: {used[kind]} are there and {adds[kind]} would be added."
+            )
     return notes
 
 
@@ -80,5 +84,3 @@ def _count(path: str, trees: Any) -> int:
     where = {"pk__in": trees, f"{path}__deleted_at": None, f"{path}__isnull": False}
     made = LoadBalancer.objects.filter(**where).exclude(**{f"{path}__external_id": ""})
     return int(made.values(f"{path}__pk").distinct().count())
-
-

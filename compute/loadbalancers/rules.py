@@ -59,7 +59,9 @@ def parse_address(text: str, *, field: str = "address") -> str:
     raw = text.strip()
     if raw.startswith("["):
         raise InputParameterError(
-            f"“{raw}” has brackets or a port in it.", field=field, hint="Give the address alone, and the port in its own field."
+            f"“{raw}” has brackets or a port in it.",
+            field=field,
+            hint="Give the address alone, and the port in its own field.",
         )
     if "%" in raw:
         raise InputParameterError(f"“{raw}” names a zone, which a load balancer cannot reach.", field=field)
@@ -100,14 +102,18 @@ def check_free_address(*, size: int, used: int) -> None:
     """LB-C7: the network has a free address left. `size`: addresses in its pools, 0 when unknown."""
     if size and used >= size:
         raise NotAcceptableError(
-            f"The network has no free address left: all {size} are in use.", field="network", hint="Choose another network."
+            f"The network has no free address left: all {size} are in use.",
+            field="network",
+            hint="Choose another network.",
         )
 
 
 def check_manager(*, manager_id: object, network_manager_id: object, manager_name: str) -> None:
     """LB-C9: the manager is the one that the network belongs to."""
     if manager_id != network_manager_id:
-        raise InputParameterError(f"The network does not belong to the cloud account “{manager_name}”.", field="manager")
+        raise InputParameterError(
+            f"The network does not belong to the cloud account “{manager_name}”.", field="manager"
+        )
 
 
 def check_cloud_project(*, account: str, own: str, everywhere: bool, project: str, cloud_project: str) -> None:
@@ -140,7 +146,11 @@ def check_eip_usable(*, status: str, external_id: str, taken_by: str, same_place
     if not external_id:
         raise InputParameterError("The elastic IP does not exist at the cloud yet.", field="eip")
     if taken_by:
-        raise ConflictError(f"The elastic IP is in use by {taken_by}.", field="eip", hint="Take it off there first, or choose a free one.")
+        raise ConflictError(
+            f"The elastic IP is in use by {taken_by}.",
+            field="eip",
+            hint="Take it off there first, or choose a free one.",
+        )
     if not same_place:
         raise InputParameterError("The elastic IP belongs to another cloud account or region.", field="eip")
 
@@ -154,7 +164,9 @@ def check_group_of_balancer(*, group_balancer_id: object, balancer_id: object) -
 def check_not_protected(disable_delete: bool) -> None:
     """LB-D3, V-7."""
     if disable_delete:
-        raise InvalidStatusError("The load balancer is protected against deletion.", hint="Switch the protection off first.")
+        raise InvalidStatusError(
+            "The load balancer is protected against deletion.", hint="Switch the protection off first."
+        )
 
 
 IN_ERROR = "The load balancer is in ERROR at the cloud, which allows no change but its deletion."
@@ -164,7 +176,8 @@ def check_takes_changes(provisioning: str) -> None:
     """A tree in ERROR is immutable at the cloud: a change would only wait behind it (A12)."""
     if provisioning == "ERROR":
         raise InvalidStatusError(
-            IN_ERROR, hint="Ask the cloud's administrators for a failover and read it again, or delete it and build it anew."
+            IN_ERROR,
+            hint="Ask the cloud's administrators for a failover and read it again, or delete it and build it anew.",
         )
 
 
@@ -172,7 +185,9 @@ def check_empty(*, listeners: int, groups: int, cascade: bool) -> None:
     """LB-D1, LB-D2, A11: a tree that is not empty is deleted only by choice, and the refusal counts what is in it."""
     if cascade or not (listeners or groups):
         return
-    parts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((listeners, "listener"), (groups, "backend group")) if n]
+    parts = [
+        f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((listeners, "listener"), (groups, "backend group")) if n
+    ]
     raise ConflictError(
         f"The load balancer is in use by {' and '.join(parts)}.",
         hint="Delete them first, or ask for cascade=true to delete everything in it.",
@@ -192,7 +207,9 @@ def check_port(port: object, *, field: str) -> int:
     return port
 
 
-def check_scheduler(scheduler: str, *, algorithms: Iterable[str] = (), algorithm_of: Mapping[str, str] | None = None) -> None:
+def check_scheduler(
+    scheduler: str, *, algorithms: Iterable[str] = (), algorithm_of: Mapping[str, str] | None = None
+) -> None:
     """LI-C4, and what the provider behind the balancer can do."""
     check_choice(scheduler, Scheduler.values, field="scheduler")
     known = list(algorithms)
@@ -232,13 +249,17 @@ def check_fixed(given: Mapping[str, Any], fixed: Iterable[str]) -> None:
     """LB-U3, LI-U2, BE-U1 as amended: a field that cannot be changed is named, never dropped."""
     for name in fixed:
         if name in given:
-            raise InputParameterError(f"{name} cannot be changed.", field=name, hint="Create a new one and delete this one.")
+            raise InputParameterError(
+                f"{name} cannot be changed.", field=name, hint="Create a new one and delete this one."
+            )
 
 
 def check_timeout(value: int, *, field: str) -> None:
     """Time-outs are milliseconds, from 0 to one day."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_TIMEOUT_MS:
-        raise InputParameterError(f"A time-out is a whole number of milliseconds from 0 to {MAX_TIMEOUT_MS}.", field=field)
+        raise InputParameterError(
+            f"A time-out is a whole number of milliseconds from 0 to {MAX_TIMEOUT_MS}.", field=field
+        )
 
 
 def check_connection_limit(value: int) -> None:
@@ -273,7 +294,9 @@ def check_group_unused(*, default_of: str, listeners: Sequence[str], rules: int 
 def check_weight(weight: object) -> int:
     """BE-C2, BE-U1 as amended (A05): a whole number from 0 to 256; 0 drains."""
     if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= MAX_WEIGHT:
-        raise InputParameterError(f"{weight!r} is not a weight: whole numbers from 0 (drained) to {MAX_WEIGHT} are.", field="weight")
+        raise InputParameterError(
+            f"{weight!r} is not a weight: whole numbers from 0 (drained) to {MAX_WEIGHT} are.", field="weight"
+        )
     return weight
 
 
@@ -281,7 +304,9 @@ def check_backend_type(backend_type: str, *, may_use_ip: bool) -> None:
     """BE-C1, BE-C6, DEF-15: addresses for those who may; servers come with the server family; hosts never."""
     check_choice(backend_type, (BackendType.IP, BackendType.GUEST), field="backend_type")
     if backend_type == BackendType.GUEST:
-        raise NotSupportedError("Servers as backends are not offered yet.", field="backend_type", hint="Give its address: backend_type ip.")
+        raise NotSupportedError(
+            "Servers as backends are not offered yet.", field="backend_type", hint="Give its address: backend_type ip."
+        )
     if not may_use_ip:
         raise ForbiddenError("Backends by address are not yours to add.", field="backend_type")
 
@@ -309,4 +334,6 @@ def check_account_writable(*, enabled: bool, read_only: bool, name: str) -> None
     if not enabled:
         raise InvalidStatusError(f"The cloud account “{name}” is switched off.", hint="Enable the account first.")
     if read_only:
-        raise InvalidStatusError(f"The cloud account “{name}” is only to be read.", hint="Change its setting, or use another account.")
+        raise InvalidStatusError(
+            f"The cloud account “{name}” is only to be read.", hint="Change its setting, or use another account."
+        )

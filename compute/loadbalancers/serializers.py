@@ -162,7 +162,9 @@ class ListenerSerializer(ResourceSerializer):
     scheduler = serializers.CharField(source="pool_binding.scheduler", read_only=True, default=None)
     sticky_session = serializers.BooleanField(source="pool_binding.sticky_session", read_only=True, default=None)
     sticky_session_type = serializers.CharField(source="pool_binding.sticky_session_type", read_only=True, default=None)
-    sticky_session_cookie = serializers.CharField(source="pool_binding.sticky_session_cookie", read_only=True, default=None)
+    sticky_session_cookie = serializers.CharField(
+        source="pool_binding.sticky_session_cookie", read_only=True, default=None
+    )
 
     class Meta:
         model = Listener
@@ -183,7 +185,9 @@ class ListenerCreateSerializer(ListenerFieldsSerializer):
     listener_type = serializers.ChoiceField(choices=[(t, t) for t in CREATABLE_LISTENER_TYPES])
     listener_port = serializers.IntegerField()
     scheduler = serializers.ChoiceField(choices=Scheduler.choices)
-    backend_group = RefField(BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True)
+    backend_group = RefField(
+        BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True
+    )
     new_backend_group = GroupInlineSerializer(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +201,9 @@ class ListenerCreateSerializer(ListenerFieldsSerializer):
 
 class ListenerUpdateSerializer(ListenerFieldsSerializer):
     name = serializers.CharField(max_length=128)
-    backend_group = RefField(BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True)
+    backend_group = RefField(
+        BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True
+    )
 
 
 # --- backend group --------------------------------------------------------------------------------------------------------

@@ -49,7 +49,9 @@ def refresh(lb: LoadBalancer) -> None:
         group_uses[pool.backend_group_id].append(word)
     _save(PoolBinding, pool_changes)
 
-    members = MemberBinding.objects.filter(pool_binding__loadbalancer=lb, pool_binding__deleted_at=None, deleted_at=None)
+    members = MemberBinding.objects.filter(
+        pool_binding__loadbalancer=lb, pool_binding__deleted_at=None, deleted_at=None
+    )
     backend_uses: dict[Any, list[str]] = defaultdict(list)
     member_changes = []
     for member in members.select_related("backend"):

@@ -39,7 +39,9 @@ class Vpc(Base, Mirrored):
         verbose_name_plural = "VPCs"
         ordering = ["name", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["manager", "region", "external_id"], condition=Q(deleted_at=None), name="vpc_external")
+            models.UniqueConstraint(
+                fields=["manager", "region", "external_id"], condition=Q(deleted_at=None), name="vpc_external"
+            )
         ]
 
     def __str__(self) -> str:

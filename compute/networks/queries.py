@@ -31,7 +31,11 @@ def network_for_address(lb: LoadBalancer, address: str) -> Network | None:
     if lb.network is not None and value in ipaddress.ip_network(lb.network.cidr, strict=False):
         return lb.network
     others = Network.objects.filter(
-        deleted_at=None, manager_id=lb.manager_id, region_id=lb.region_id, project_id=lb.project_id, ip_version=value.version
+        deleted_at=None,
+        manager_id=lb.manager_id,
+        region_id=lb.region_id,
+        project_id=lb.project_id,
+        ip_version=value.version,
     )
     found = [n for n in others.only("id", "cidr", "external_id") if value in ipaddress.ip_network(n.cidr, strict=False)]
     return found[0] if len(found) == 1 else None

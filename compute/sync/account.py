@@ -50,7 +50,12 @@ def read_account(reading: Reading) -> None:
 
 
 def _region(reading: Reading, region: CloudRegion, port: Region) -> None:
-    for kind, reader in (("networks", Vpcs), ("subnets", Networks), ("loadbalancers", BalancerSync), ("floatingips", Eips)):
+    for kind, reader in (
+        ("networks", Vpcs),
+        ("subnets", Networks),
+        ("loadbalancers", BalancerSync),
+        ("floatingips", Eips),
+    ):
         reading.part(region.name, kind, lambda part, reader=reader: reader(reading, part, region, port).read())  # type: ignore[misc]
     with reading.context.owning():
         CloudRegion.objects.filter(pk=region.pk).update(last_sync_at=timezone.now())

@@ -71,7 +71,9 @@ class BalancerSync:
 
     def _moved(self, chunk: list[State], seen: set[str]) -> list[State]:
         """Those of a chunk that are new, or that differ from what was read last."""
-        rows = LoadBalancer.objects.filter(**self.place, external_id__in=[s.external_id for s in chunk], deleted_at=None)
+        rows = LoadBalancer.objects.filter(
+            **self.place, external_id__in=[s.external_id for s in chunk], deleted_at=None
+        )
         known = {r.external_id: r for r in rows.only(*COLUMNS)}
         moved = []
         for item in chunk:

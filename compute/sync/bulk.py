@@ -28,7 +28,16 @@ from compute.sync.reading import Reading, ends_the_run, left_out
 from core.audit.services import entry, record_many
 
 CHUNK = 500
-MIRRORED = ["external_id", "cloud_name", "observed", "observed_at", "observed_version", "observed_digest", "provisioning_status", "raw"]
+MIRRORED = [
+    "external_id",
+    "cloud_name",
+    "observed",
+    "observed_at",
+    "observed_version",
+    "observed_digest",
+    "provisioning_status",
+    "raw",
+]
 # A listing that would remove more than this share of at least this many rows is not believed.
 HELD_SHARE, HELD_FROM = 0.5, 10
 # Nor is an empty one, where so many are known.
@@ -90,7 +99,11 @@ class FlatMirror(ABC):
             found = self.rows().filter(external_id__in=[s.external_id for s in chunk]).select_for_update(of=("self",))
             rows = {row.external_id: row for row in found}
             self.prepare(chunk)
-            wanted = [(item, values) for item in chunk if (values := self._values(item, rows.get(item.external_id), seen)) is not None]
+            wanted = [
+                (item, values)
+                for item in chunk
+                if (values := self._values(item, rows.get(item.external_id), seen)) is not None
+            ]
             moved = [(item, values) for item, values in wanted if not _same(rows.get(item.external_id), item, values)]
             busy = rows_in_flight([rows[i.external_id] for i, _ in moved if i.external_id in rows], began)
             added, changed, audit = [], [], []
@@ -165,7 +178,11 @@ def held(part: SyncPart, gone: int, total: int, word: str) -> bool:
     if not empty and not (gone >= HELD_FROM and gone > total * HELD_SHARE):
         return False
     part.state = PARTIAL
-    found = f"none of the {total} {word} that are known here" if empty else f"only {total - gone} of the {total} {word} that are known here"
+    found = (
+        f"none of the {total} {word} that are known here"
+        if empty
+        else f"only {total - gone} of the {total} {word} that are known here"
+    )
     part.note(
         f"The cloud listed {found}. So much is rarely gone at once, so nothing was removed: look at the cloud, and at whether "
         "the account's user still sees it all there, then sync again."
@@ -174,7 +191,9 @@ def held(part: SyncPart, gone: int, total: int, word: str) -> bool:
 
 
 def _same(row: Any, item: State, values: Mapping[str, Any]) -> bool:
-    return row is not None and row.observed_digest == digest(item) and all(getattr(row, k) == v for k, v in values.items())
+    return (
+        row is not None and row.observed_digest == digest(item) and all(getattr(row, k) == v for k, v in values.items())
+    )
 
 
 def _write(row: Any, item: State, values: Mapping[str, Any]) -> None:

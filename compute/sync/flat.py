@@ -44,7 +44,19 @@ class Networks(FlatMirror):
 
     model = Network
     word = "subnets"
-    names = ("name", "description", "vpc_id", "project_id", "is_shared", "ip_version", "cidr", "gateway", "dns", "pools", "dhcp")
+    names = (
+        "name",
+        "description",
+        "vpc_id",
+        "project_id",
+        "is_shared",
+        "ip_version",
+        "cidr",
+        "gateway",
+        "dns",
+        "pools",
+        "dhcp",
+    )
 
     def states(self) -> Iterable[State]:
         return self.port.network.subnets()
@@ -79,7 +91,17 @@ class Eips(FlatMirror):
 
     model = Eip
     word = "floating IPs"
-    names = ("ip_addr", "name", "vpc_id", "project_id", "status", "loadbalancer_id", "associate_type", "associate_id", "applied")
+    names = (
+        "ip_addr",
+        "name",
+        "vpc_id",
+        "project_id",
+        "status",
+        "loadbalancer_id",
+        "associate_type",
+        "associate_id",
+        "applied",
+    )
 
     def states(self) -> Iterable[State]:
         return self.port.network.floating_ips()
@@ -142,7 +164,9 @@ class Eips(FlatMirror):
         """A balancer has one address here. A second one stays beside it, until the first is seen to be free."""
         if self.holders.setdefault(lb, item.external_id) == item.external_id:
             return lb
-        self.part.note(f"{item.fields.get('address')} is a further address of a load balancer that has one here already")
+        self.part.note(
+            f"{item.fields.get('address')} is a further address of a load balancer that has one here already"
+        )
         return None
 
     def _tell_balancers(self) -> None:

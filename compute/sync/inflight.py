@@ -30,7 +30,9 @@ def rows_in_flight(rows: Collection[Any], began: datetime) -> set[Any]:
         return set()
     named = {
         entry["id"]
-        for change_set in Task.objects.filter(at_work(began)).exclude(change_set=[]).values_list("change_set", flat=True)
+        for change_set in Task.objects.filter(at_work(began))
+        .exclude(change_set=[])
+        .values_list("change_set", flat=True)
         for entry in change_set
     }
     return {row.pk for row in rows if str(row.pk) in named}

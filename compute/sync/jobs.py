@@ -57,7 +57,11 @@ def _conclude(run: SyncRun, failure: Exception | None) -> None:
         run.state = INTERRUPTED
     elif failure is not None:
         run.state = FAILED
-        known = failure if isinstance(failure, Problem) else InternalError("Skydeck made a mistake; the details are in its log.")
+        known = (
+            failure
+            if isinstance(failure, Problem)
+            else InternalError("Skydeck made a mistake; the details are in its log.")
+        )
         run.problem = known.as_dict()
     else:
         states = set(run.parts.values_list("state", flat=True))
@@ -100,4 +104,6 @@ def sync_ended(task: Task) -> None:
 
 def register_jobs() -> None:
     """Called once when the app starts."""
-    register(Job("account.sync", "Sync account", sync_account, queue="sync", limit=timedelta(hours=4), ended=sync_ended))
+    register(
+        Job("account.sync", "Sync account", sync_account, queue="sync", limit=timedelta(hours=4), ended=sync_ended)
+    )

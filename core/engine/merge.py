@@ -80,7 +80,9 @@ def merge(desired: Values, applied: Values, observed: Values, fields: tuple[str,
     return Merge(standings)
 
 
-def take_over(desired: Values, applied: Values, observed: Values, fields: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+def take_over(
+    desired: Values, applied: Values, observed: Values, fields: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the *adopt* policy makes of an object: new desired and applied values, only for the fields that change.
 
     Drift is taken over by both; an agreed field only moves `applied`; what is pending stays as the person wants it.

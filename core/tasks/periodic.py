@@ -38,7 +38,11 @@ def sweep(*, patience: float | None = None) -> int:
         held_elsewhere = Line.objects.filter(name=OuterRef("line")).exclude(holder=None).exclude(holder=OuterRef("id"))
         due = (
             Task.objects.filter(state__in=(QUEUED, WAITING), due_at__lte=Now())
-            .filter(Q(rung_at=None) | Q(rung_at__lte=Now() - timedelta(seconds=wait)) | Q(state=WAITING, rung_at__lt=F("due_at")))
+            .filter(
+                Q(rung_at=None)
+                | Q(rung_at__lte=Now() - timedelta(seconds=wait))
+                | Q(state=WAITING, rung_at__lt=F("due_at"))
+            )
             .filter(Q(parent__isnull=False) | Exists(held_by_it) | (~Exists(earlier) & ~Exists(held_elsewhere)))
             .order_by("due_at")[:BATCH]
         )
@@ -64,8 +68,12 @@ def _take_back(task: Task) -> None:
     stale = Task.objects.filter(pk=task.pk, state=RUNNING, lease_token=task.lease_token, lease_until__lte=Now())
     if task.losses + 1 < MAX_LOSSES:
         with transaction.atomic():
-            if stale.update(state=QUEUED, lease_token="", lease_until=None, losses=F("losses") + 1, due_at=Now(), rung_at=Now()):
-                log.warning("a worker stopped answering; its task is queued again", task=str(task.pk), losses=task.losses + 1)
+            if stale.update(
+                state=QUEUED, lease_token="", lease_until=None, losses=F("losses") + 1, due_at=Now(), rung_at=Now()
+            ):
+                log.warning(
+                    "a worker stopped answering; its task is queued again", task=str(task.pk), losses=task.losses + 1
+                )
                 transaction.on_commit(lambda: doorbell.ring(task.pk, task.queue), robust=True)
         return
     step = TaskStep.objects.filter(task=task, state=TaskStep.RUNNING).first()

@@ -151,7 +151,9 @@ class Context:
         )
 
     def step_started(self, mark: str) -> None:
-        TaskStep.objects.filter(task=self.task, mark=mark).update(state=TaskStep.RUNNING, started_at=Now(), ended_at=None)
+        TaskStep.objects.filter(task=self.task, mark=mark).update(
+            state=TaskStep.RUNNING, started_at=Now(), ended_at=None
+        )
 
     def step_done(self, mark: str, note: str = "") -> None:
         """A step is carried out: progress moves, and earlier losses of workers are forgiven."""

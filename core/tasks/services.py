@@ -127,7 +127,9 @@ def ring_next(task: Task) -> None:
 def cancel(task: Task, *, actor: Actor) -> Task:
     """Ask a task to stop: at once if nobody runs it, else between two steps. Raises `InvalidStatusError` when it has ended."""
     with transaction.atomic():
-        changed = Task.objects.filter(pk=task.pk, state__in=OPEN, cancel_requested_at=None).update(cancel_requested_at=Now())
+        changed = Task.objects.filter(pk=task.pk, state__in=OPEN, cancel_requested_at=None).update(
+            cancel_requested_at=Now()
+        )
         task.refresh_from_db()
         if not changed and not task.is_open:
             raise InvalidStatusError(f"The task has already ended ({task.state}); there is nothing to cancel.")
@@ -177,7 +179,9 @@ def retry(task: Task, *, actor: Actor) -> Task:
 def settle(task: Task) -> None:
     """Mark an unsuccessful task as dealt with (run again or taken back), once. Raises `InvalidStatusError` when it is open, done or dealt with."""
     if task.state not in (FAILED, CANCELLED, LOST):
-        raise InvalidStatusError(f"Only a task that failed, was cancelled or was lost can be run again or taken back; this one is {task.state}.")
+        raise InvalidStatusError(
+            f"Only a task that failed, was cancelled or was lost can be run again or taken back; this one is {task.state}."
+        )
     if not Task.objects.filter(pk=task.pk, state=task.state, settled_at=None).update(settled_at=Now()):
         raise InvalidStatusError("This task was already run again or taken back.")
 

@@ -29,7 +29,9 @@ def project_for_cloud(domain: Domain, name: str, *, actor: Actor, taken: Collect
         used = set(Project.objects.filter(domain=domain, name__in=tries).values_list("name", flat=True))
         free = next((one for one in tries if one not in used), None)
         if free is None:
-            raise DuplicateNameError(f"There are local projects called “{tries[0]}” to “{tries[-1]}” already.", field="name")
+            raise DuplicateNameError(
+                f"There are local projects called “{tries[0]}” to “{tries[-1]}” already.", field="name"
+            )
         named = free
     project, made = Project.objects.get_or_create(domain=domain, name=named)
     if made:

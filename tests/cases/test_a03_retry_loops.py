@@ -13,7 +13,11 @@ def test_a03_one_pool_although_the_answer_was_lost_and_the_balancer_stays_pendin
     world.cloud.set(settle_reads=30)
     world.cloud.faults.add(kind="do_then_lost", method="POST", path="*/pools")
     change = services.listener_create(
-        actor=world.actor, loadbalancer=lb, listener_type="http", listener_port=80, backend_group={"name": "web", "backends": []}
+        actor=world.actor,
+        loadbalancer=lb,
+        listener_type="http",
+        listener_port=80,
+        backend_group={"name": "web", "backends": []},
     )
     world.work()
     assert ended(change).state == "done", ended(change).problem

@@ -43,7 +43,9 @@ def test_a21_bad_words(world: World, api: Any, admin: Any, query: str) -> None:
     assert answer.json()["errors"][0]["field"] == query.split("=")[0]
 
 
-@pytest.mark.parametrize("query", ["account=not-a-uuid", "project=nobody", "network=00000000-0000-4000-8000-000000000000"])
+@pytest.mark.parametrize(
+    "query", ["account=not-a-uuid", "project=nobody", "network=00000000-0000-4000-8000-000000000000"]
+)
 def test_a21_references_that_fit_nothing(world: World, api: Any, admin: Any, query: str) -> None:
     answer = api(admin).get(f"/api/compute/loadbalancers/?{query}")
     assert answer.status_code == 404

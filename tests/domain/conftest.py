@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.world import World, make_world
 
 from compute.clouds import memory
 from compute.loadbalancers import jobs
+from tests.world import World, make_world
 
 
 @pytest.fixture(autouse=True)

@@ -232,7 +232,11 @@ def test_problems_bugs_and_deadlines(job: Any, thing: Domain) -> None:
     task = start(thing)
     assert run_task(task.pk) == "failed"
     task.refresh_from_db()
-    assert (task.problem["code"], task.problem["cause"], task.problem["cloud_request_id"]) == ("InputParameterError", "the cloud's words", "req-1")
+    assert (task.problem["code"], task.problem["cause"], task.problem["cloud_request_id"]) == (
+        "InputParameterError",
+        "the cloud's words",
+        "req-1",
+    )
     job(bug)
     task = start(thing)
     assert run_task(task.pk) == "failed"

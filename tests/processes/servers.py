@@ -62,7 +62,9 @@ class OwnPostgres:
 
     def start(self) -> None:
         options = f"-p {self.port} -h 127.0.0.1 -k {self.folder} -c max_connections=200"
-        self._as_owner("pg_ctl", "-D", str(self.folder / "data"), "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+        self._as_owner(
+            "pg_ctl", "-D", str(self.folder / "data"), "-o", options, "-l", str(self.folder / "log"), "-w", "start"
+        )
 
     def crash_and_restart(self) -> None:
         """As after a power cut: no shutdown, recovery at the start."""

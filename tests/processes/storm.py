@@ -128,7 +128,10 @@ def report(cloud: Outside, trees: int, kills: int, seconds: float) -> dict[str, 
     """What is at the cloud and in our rows at the end."""
     names = [d["name"] for d in cloud.all(REGION, "loadbalancer")]
     states = list(Task.objects.filter(kind="loadbalancer.reconcile").values_list("state", flat=True))
-    rows = {m.__name__: m.objects.filter(deleted_at=None).exclude(external_id="").count() for m in (LoadBalancer, Listener, PoolBinding, MemberBinding)}
+    rows = {
+        m.__name__: m.objects.filter(deleted_at=None).exclude(external_id="").count()
+        for m in (LoadBalancer, Listener, PoolBinding, MemberBinding)
+    }
     return {
         "trees": trees,
         "kills": kills,
@@ -138,7 +141,10 @@ def report(cloud: Outside, trees: int, kills: int, seconds: float) -> dict[str, 
         "rows": rows,
         "states": {s: states.count(s) for s in set(states)},
         "problems": [p["detail"] for p in Task.objects.exclude(problem=None).values_list("problem", flat=True)[:5]],
-        "statuses": {s: LoadBalancer.objects.filter(status=s).count() for s in set(LoadBalancer.objects.values_list("status", flat=True))},
+        "statuses": {
+            s: LoadBalancer.objects.filter(status=s).count()
+            for s in set(LoadBalancer.objects.values_list("status", flat=True))
+        },
         "losses": sum(Task.objects.values_list("losses", flat=True)),
     }
 

@@ -24,7 +24,11 @@ BASE = Path(__file__).resolve().parents[2]
 
 def storm(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
     """Run the storm as a program of its own; its last line is what came of it."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("DJANGO_", "SKYDECK_", "DATABASE_", "CELERY_", "PYTEST_"))}
+    clean = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("DJANGO_", "SKYDECK_", "DATABASE_", "CELERY_", "PYTEST_"))
+    }
     done = subprocess.run(
         [sys.executable, "-m", "tests.processes.storm", *arguments],
         cwd=BASE, env={**clean, "SKYDECK_LOG_LEVEL": "ERROR", **environment}, capture_output=True, text=True, timeout=500,
@@ -38,7 +42,12 @@ def all_as_desired(result: dict[str, Any], trees: int) -> None:
     """One balancer, one listener, one pool, two members for each; nothing doubled, every task done."""
     whole = {"loadbalancer": trees, "listener": trees, "pool": trees, "member": 2 * trees}
     assert result["cloud"] == whole, result
-    assert result["rows"] == {"LoadBalancer": trees, "Listener": trees, "PoolBinding": trees, "MemberBinding": 2 * trees}
+    assert result["rows"] == {
+        "LoadBalancer": trees,
+        "Listener": trees,
+        "PoolBinding": trees,
+        "MemberBinding": 2 * trees,
+    }
     assert result["doubled"] == []
     assert result["states"] == {"done": trees}, result
     assert result["statuses"] == {"enabled": trees}
@@ -88,5 +97,7 @@ def test_random_kills_triple_delivery_a_frozen_worker_and_restarts(
 
 @pytest.mark.sqlite
 def test_one_machine_with_sqlite_and_the_filesystem_broker(tmp_path: Path) -> None:
-    result = storm({"SKYDECK_HOME": str(tmp_path / "home")}, "--trees", "20", "--workers", "2", "--kills", "2", "--triple")
+    result = storm(
+        {"SKYDECK_HOME": str(tmp_path / "home")}, "--trees", "20", "--workers", "2", "--kills", "2", "--triple"
+    )
     all_as_desired(result, 20)

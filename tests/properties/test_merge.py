@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from core.engine.merge import Standing, merge, same, standing, take_over
 
 VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-2, 3), st.sampled_from(["", "a", "b"]), st.just({}), st.just([]), st.just({"type": "X"})
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 3),
+    st.sampled_from(["", "a", "b"]),
+    st.just({}),
+    st.just([]),
+    st.just({"type": "X"}),
 )
 FIELDS = ("a", "b", "c")
 OBJECTS = st.fixed_dictionaries(dict.fromkeys(FIELDS, VALUES))

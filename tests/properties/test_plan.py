@@ -28,9 +28,13 @@ def trees(draw: Any) -> WantedTree:
         for m in range(draw(st.integers(0, 3))):
             members.append(
                 Wanted(
-                    "member", f"{row}m{m}", f"10.0.0.{m}:80 in {row}",
+                    "member",
+                    f"{row}m{m}",
+                    f"10.0.0.{m}:80 in {row}",
                     {"name": f"m{m}", "weight": draw(st.integers(0, 256)), "enabled": draw(st.booleans())},
-                    fixed={"address": f"10.0.0.{m}", "port": 80, "subnet_id": ""}, parent=row, tag=f"t:{row}m{m}",
+                    fixed={"address": f"10.0.0.{m}", "port": 80, "subnet_id": ""},
+                    parent=row,
+                    tag=f"t:{row}m{m}",
                 )  # fmt: skip
             )
     listeners = []
@@ -40,8 +44,14 @@ def trees(draw: Any) -> WantedTree:
             "name": f"l{n}", "description": "", "enabled": True, "connection_limit": draw(st.sampled_from([-1, 100])),
             "default_pool": pool, "timeout_client_data": 50000, "timeout_member_connect": 5000, "timeout_member_data": 50000,
         }  # fmt: skip
-        listeners.append(Wanted("listener", f"l{n}", f"l{n} (http:{n})", desired, fixed={"protocol": "http", "port": n}, tag=f"t:l{n}"))
-    root = Wanted("loadbalancer", "lb", "shop", {"name": "shop", "description": "", "enabled": draw(st.booleans())}, tag="t:lb")
+        listeners.append(
+            Wanted(
+                "listener", f"l{n}", f"l{n} (http:{n})", desired, fixed={"protocol": "http", "port": n}, tag=f"t:l{n}"
+            )
+        )
+    root = Wanted(
+        "loadbalancer", "lb", "shop", {"name": "shop", "description": "", "enabled": draw(st.booleans())}, tag="t:lb"
+    )
     return WantedTree(root, tuple(listeners), tuple(pools), tuple(members))
 
 
@@ -57,7 +67,10 @@ class Cloud:
         if root is None:
             return None
         of = lambda kind: tuple(s for s in self.states.values() if s.kind == kind)  # noqa: E731
-        members = {p.external_id: tuple(m for m in of("member") if self.parents[m.external_id] == p.external_id) for p in of("pool")}
+        members = {
+            p.external_id: tuple(m for m in of("member") if self.parents[m.external_id] == p.external_id)
+            for p in of("pool")
+        }
         return TreeState(root, of("listener"), of("pool"), members)
 
     def carry_out(self, step: Step, wanted: WantedTree) -> None:
@@ -73,7 +86,9 @@ class Cloud:
             values["default_pool_id"] = ids[pool] if pool else ""
         if step.verb == "create":
             new = f"id-{len(self.states)}-{step.row}"
-            self.states[new] = State(item.kind, new, str(values.get("name")), "ACTIVE", fields={**item.fixed, **values}, tags=(item.tag,))
+            self.states[new] = State(
+                item.kind, new, str(values.get("name")), "ACTIVE", fields={**item.fixed, **values}, tags=(item.tag,)
+            )
             if item.parent:
                 self.parents[new] = ids[item.parent]
         else:
@@ -93,7 +108,8 @@ def carried_out(wanted: WantedTree, cloud: Cloud) -> WantedTree:
         return replace(item, external_id=state.external_id, applied=dict(item.desired)) if state else item
 
     return WantedTree(
-        stored(wanted.balancer), *(tuple(map(stored, part)) for part in (wanted.listeners, wanted.pools, wanted.members))
+        stored(wanted.balancer),
+        *(tuple(map(stored, part)) for part in (wanted.listeners, wanted.pools, wanted.members)),
     )
 
 
@@ -180,7 +196,9 @@ def test_a_value_set_outside_is_named_when_it_is_overwritten(wanted: WantedTree,
     cloud = Cloud()
     after = carried_out(wanted, cloud)
     root_id = after.balancer.external_id
-    cloud.states[root_id] = replace(cloud.states[root_id], fields={**cloud.states[root_id].fields, "description": "outside"})
+    cloud.states[root_id] = replace(
+        cloud.states[root_id], fields={**cloud.states[root_id].fields, "description": "outside"}
+    )
     if case == "theirs":
         made = plan(after, cloud.tree())
         assert made.steps == () and "description of load balancer shop" in made.warnings[0]
@@ -188,7 +206,18 @@ def test_a_value_set_outside_is_named_when_it_is_overwritten(wanted: WantedTree,
     tree = replace(after, balancer=replace(after.balancer, desired={**after.balancer.desired, "description": "mine"}))
     (step,) = plan(tree, cloud.tree()).steps
     assert step.overwrites == {"description": "outside"} and step.before == {"description": "outside"}
-    assert step.mark != plan(tree, TreeState(replace(cloud.states[root_id], fields={**cloud.states[root_id].fields, "description": ""}), *(cloud.tree().listeners, cloud.tree().pools, cloud.tree().members))).steps[0].mark  # type: ignore[union-attr]
+    assert (
+        step.mark
+        != plan(
+            tree,
+            TreeState(
+                replace(cloud.states[root_id], fields={**cloud.states[root_id].fields, "description": ""}),
+                *(cloud.tree().listeners, cloud.tree().pools, cloud.tree().members),
+            ),
+        )
+        .steps[0]
+        .mark
+    )  # type: ignore[union-attr]
 
 
 @given(trees())
@@ -198,7 +227,11 @@ def test_deletion_of_the_whole_tree_is_one_step_that_counts(wanted: WantedTree) 
     tree = replace(after, balancer=replace(after.balancer, tombstone=True))
     (step,) = plan(tree, cloud.tree()).steps
     assert step.impact.final and step.impact.interrupts
-    for count, word in ((len(wanted.listeners), "listener"), (len(wanted.pools), "pool"), (len(wanted.members), "member")):
+    for count, word in (
+        (len(wanted.listeners), "listener"),
+        (len(wanted.pools), "pool"),
+        (len(wanted.members), "member"),
+    ):
         assert (f"{count} {word}" in step.sentence) == bool(count)
     assert plan(tree, None).steps == ()
 

@@ -35,7 +35,9 @@ def loadbalancer_associate_eip(lb: LoadBalancer, *, actor: Actor, eip: Eip, plan
     with writing() as done:
         lb = locked_tree(lb.pk)
         if (held := Eip.objects.filter(loadbalancer=lb, deleted_at=None).first()) is not None:
-            raise InvalidStatusError(f"It has the elastic IP {held.ip_addr} already.", field="eip", hint="Take that one off first.")
+            raise InvalidStatusError(
+                f"It has the elastic IP {held.ip_addr} already.", field="eip", hint="Take that one off first."
+            )
         changes = Changes(actor, owned_by=lb)
         take_eip(lb, eip, changes)
         changes.update(lb, {"address_type": AddressType.INTERNET})

@@ -54,7 +54,10 @@ def add_listener(
     rules.check_scheduler(scheduler)
     rules.check_status(status)
     rules.check_sticky(
-        sticky_session=sticky_session, sticky_type=sticky_session_type, cookie=sticky_session_cookie, listener_type=listener_type
+        sticky_session=sticky_session,
+        sticky_type=sticky_session_type,
+        cookie=sticky_session_cookie,
+        listener_type=listener_type,
     )
     rules.check_connection_limit(connection_limit)
     for field, value in (
@@ -157,8 +160,12 @@ def _change_pool_of(listener: Listener, pool_values: Mapping[str, Any], changes:
     settings = _settings_of(listener, pool_values)
     binding = listener.pool_binding
     if binding is None:
-        raise InputParameterError("The listener has no backend group whose pool could be changed.", field=next(iter(pool_values)))
-    shared = Listener.objects.filter(live(), pool_binding=binding).exclude(pk=listener.pk).values_list("name", flat=True)
+        raise InputParameterError(
+            "The listener has no backend group whose pool could be changed.", field=next(iter(pool_values))
+        )
+    shared = (
+        Listener.objects.filter(live(), pool_binding=binding).exclude(pk=listener.pk).values_list("name", flat=True)
+    )
     if shared:
         raise UnsupportedOperationError(
             f"The pool is shared with listener {', '.join(shared[:5])}; a change here would change it for them too.",

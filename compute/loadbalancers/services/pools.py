@@ -11,7 +11,9 @@ from core.engine.changes import Changes
 from core.models import live
 
 
-def bind_group(lb: LoadBalancer, group: BackendGroup, listener: Listener, changes: Changes, **settings: Any) -> PoolBinding:
+def bind_group(
+    lb: LoadBalancer, group: BackendGroup, listener: Listener, changes: Changes, **settings: Any
+) -> PoolBinding:
     """One more use of a group: a pool binding for this listener, and a member binding per backend."""
     binding = PoolBinding(
         loadbalancer=lb,
@@ -47,7 +49,9 @@ def unbind(lb: LoadBalancer, binding: PoolBinding, *, listener: Listener, change
 def rules_on(lb: LoadBalancer, pool_ids: set[str]) -> int:
     """How many rules at the cloud lead to one of these pools, as they were read last."""
     wanted = pool_ids - {""}
-    return sum(1 for policy in lb.foreign.get("policies", []) if policy.get("refs", {}).get("redirect_pool_id") in wanted)
+    return sum(
+        1 for policy in lb.foreign.get("policies", []) if policy.get("refs", {}).get("redirect_pool_id") in wanted
+    )
 
 
 BINDING_FIELDS = ("scheduler", "sticky_session", "sticky_session_type", "sticky_session_cookie")

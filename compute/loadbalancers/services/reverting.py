@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compute.accounts.models import with_account
 from compute.eips.models import Eip
 from compute.loadbalancers import desired, rules
 from compute.loadbalancers.mirror import unique_name
@@ -28,15 +29,15 @@ def revert(task: Task, *, actor: Actor) -> Change:
     lb = LoadBalancer.objects.select_related("project__domain").get(pk=task.resource_id)
     ensure(actor, f"{RIGHT}.update", lb)
     with writing() as done:
-        related = ("project__domain", "manager__account", "network")
-        lb = LoadBalancer.objects.select_for_update(of=("self",)).select_related(*related).get(pk=lb.pk)
+        related = ("project__domain", "manager", "network")
+        lb = with_account(LoadBalancer.objects.select_for_update(of=("self",)).select_related(*related)).get(pk=lb.pk)
         account = lb.manager.account
         rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
         tasks.settle(task)
         changes = Changes(actor, owned_by=lb)
         for entry in reversed(task.change_set):
             _revert_entry(entry, changes)
-        lb = LoadBalancer.objects.select_related(*related).get(pk=lb.pk)
+        lb = with_account(LoadBalancer.objects.select_related(*related)).get(pk=lb.pk)
         return done(lb, send(lb, changes))
 
 
@@ -55,7 +56,9 @@ def _revert_entry(entry: Mapping[str, Any], changes: Changes) -> None:
     if row is None:
         return
     if entry["verb"] == "create":
-        members = MemberBinding.objects.filter(pool_binding=row.pk, deleted_at=None) if isinstance(row, PoolBinding) else ()
+        members = (
+            MemberBinding.objects.filter(pool_binding=row.pk, deleted_at=None) if isinstance(row, PoolBinding) else ()
+        )
         changes.deleted(row, *members)
     elif entry["verb"] == "delete":
         _revive(row, changes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compute.accounts.models import with_account
 from compute.loadbalancers import rules, state
 from compute.loadbalancers.models import LoadBalancer, PoolBinding
 from core.engine.changes import Changes
@@ -20,8 +21,8 @@ def locked_tree(lb_id: Any, *, deleting: bool = False) -> LoadBalancer:
     """The root of a tree under a row lock, so that two services on one tree write one after the other. Raises where the tree
     or its account takes no changes; `deleting` the whole of it is possible in ERROR too."""
     lb = (
-        LoadBalancer.objects.select_for_update(of=("self",))
-        .select_related("project__domain", "manager__account", "region", "network")
+        with_account(LoadBalancer.objects.select_for_update(of=("self",)))
+        .select_related("project__domain", "region", "network")
         .get(pk=lb_id)
     )
     if lb.deleted_at is not None or lb.delete_requested_at is not None:

@@ -77,7 +77,9 @@ def test_with_the_secret_in_the_same_call_it_may_go_elsewhere(world: World, open
 
 
 def test_what_does_not_move_the_secret_needs_none(world: World) -> None:
-    accounts.account_update(world.account, actor=world.actor, regions=[REGION], access_url=f" {world.account.access_url} ")
+    accounts.account_update(
+        world.account, actor=world.actor, regions=[REGION], access_url=f" {world.account.access_url} "
+    )
     assert CloudAccount.objects.get(pk=world.account.pk).regions == [REGION]
 
 
@@ -85,7 +87,9 @@ def test_what_does_not_move_the_secret_needs_none(world: World) -> None:
 
 
 def test_a_login_is_stored_as_it_was_tested(world: World) -> None:
-    accounts.account_update(world.account, actor=world.actor, project_name=" shop-project ", username="operator ", secret="operator-secret")
+    accounts.account_update(
+        world.account, actor=world.actor, project_name=" shop-project ", username="operator ", secret="operator-secret"
+    )
     account = CloudAccount.objects.get(pk=world.account.pk)
     assert (account.project_name, account.username) == ("shop-project", "operator")
 
@@ -131,7 +135,9 @@ def test_no_cloud_is_called_inside_a_transaction(outside_transactions: list[str]
         world.sync,
         lambda: trees.preview(lambda: world.create("a")),
         lambda: world.created("b"),
-        lambda: trees.preview(lambda: services.loadbalancer_update(LoadBalancer.objects.get(name="b"), actor=actor, description="x")),
+        lambda: trees.preview(
+            lambda: services.loadbalancer_update(LoadBalancer.objects.get(name="b"), actor=actor, description="x")
+        ),
     ):
         before = len(outside_transactions)
         done()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.kill import bury_worker, killing
-from tests.world import REGION, World, backend, run_open_tasks, web_listener
 
 from compute.loadbalancers import services
 from compute.loadbalancers.models import LoadBalancer
 from core.engine.writing import Change
 from core.tasks.models import DONE, OPEN, Task
+from tests.kill import bury_worker, killing
+from tests.world import REGION, World, backend, run_open_tasks, web_listener
 
 Start = Callable[[World, int], Change]
 
@@ -36,8 +36,12 @@ CHANGED = {"loadbalancer": 1, "listener": 2, "pool": 2, "member": 4}
 NOTHING = {"loadbalancer": 0, "listener": 0, "pool": 0, "member": 0}
 
 
-@pytest.mark.parametrize(("start", "wanted"), [(create, CREATED), (change, CHANGED), (delete, NOTHING)], ids=["create", "change", "delete"])
-def test_killed_at_every_point(committed_world: World, monkeypatch: pytest.MonkeyPatch, start: Start, wanted: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("start", "wanted"), [(create, CREATED), (change, CHANGED), (delete, NOTHING)], ids=["create", "change", "delete"]
+)
+def test_killed_at_every_point(
+    committed_world: World, monkeypatch: pytest.MonkeyPatch, start: Start, wanted: dict[str, int]
+) -> None:
     world = committed_world
     start(world, 0)
     with killing(monkeypatch, None) as killer:
@@ -54,7 +58,9 @@ def test_killed_at_every_point(committed_world: World, monkeypatch: pytest.Monke
         run_open_tasks()
         point = points[n]
         assert not Task.objects.filter(state__in=OPEN).exists(), point
-        problems = Task.objects.filter(kind="loadbalancer.reconcile").exclude(state=DONE).values_list("problem", flat=True)
+        problems = (
+            Task.objects.filter(kind="loadbalancer.reconcile").exclude(state=DONE).values_list("problem", flat=True)
+        )
         assert not problems, (point, list(problems))
         assert world.count() == wanted, point
         lb = LoadBalancer.objects.get(name=f"lb-{n + 1}")

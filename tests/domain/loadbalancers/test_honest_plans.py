@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.world import REGION, World, backend, ended, listener, web_listener
 
 from compute import work
 from compute.clouds.calls import Call
@@ -17,6 +16,7 @@ from core.audit.models import AuditEvent
 from core.errors import InvalidStatusError
 from core.tasks import services as tasks
 from core.tasks.models import TaskStep
+from tests.world import REGION, World, backend, ended, listener, web_listener
 
 
 @pytest.fixture
@@ -159,7 +159,9 @@ def test_quota_refused_then_revert(world: World) -> None:
     assert ended(change).state == "done", ended(change).problem
     world.cloud.quota(REGION, world.cloud_project, member=-1, listener=-1)
     assert world.count() == {"loadbalancer": 1, "listener": 0, "pool": 0, "member": 0}
-    live = {m.__name__: m.objects.filter(deleted_at=None).count() for m in (Listener, BackendGroup, Backend, PoolBinding)}
+    live = {
+        m.__name__: m.objects.filter(deleted_at=None).count() for m in (Listener, BackendGroup, Backend, PoolBinding)
+    }
     assert live == {"Listener": 0, "BackendGroup": 0, "Backend": 0, "PoolBinding": 0}
     assert before.count('"pool ') == 0
 
@@ -290,7 +292,9 @@ def test_one_change_in_an_imported_tree_differs_in_that_field_alone(world: World
     world.work()
     assert ended(change).state == "done", ended(change).problem
     after = world.cloud.dump(REGION, leave_out=("updated_at",)).splitlines()
-    assert [(a.strip(" ,"), b.strip(" ,")) for a, b in zip(before, after, strict=True) if a != b] == [('"weight": 5', '"weight": 9')]
+    assert [(a.strip(" ,"), b.strip(" ,")) for a, b in zip(before, after, strict=True) if a != b] == [
+        ('"weight": 5', '"weight": 9')
+    ]
 
 
 def test_group_used_by_a_rule_made_elsewhere_is_not_deleted(world: World) -> None:

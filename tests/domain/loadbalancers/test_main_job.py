@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tests.world import REGION, World, backend, ended, listener, web_listener
-
 from compute.eips.models import Eip
 from compute.loadbalancers import services
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.previews import preview
 from core.tasks.models import TaskStep
+from tests.world import REGION, World, backend, ended, listener, web_listener
 
 
 def test_sync_mirrors_networks_and_projects(world: World) -> None:
@@ -52,7 +51,7 @@ def test_change_weight_changes_only_that(world: World) -> None:
     assert ended(change).state == "done"
     after = world.cloud.dump(REGION, leave_out=("updated_at",))
     differing = [(a, b) for a, b in zip(before.splitlines(), after.splitlines(), strict=True) if a != b]
-    assert [(a.strip(' ,'), b.strip(' ,')) for a, b in differing] == [('"weight": 10', '"weight": 3')]
+    assert [(a.strip(" ,"), b.strip(" ,")) for a, b in differing] == [('"weight": 10', '"weight": 3')]
 
 
 def test_empty_change_starts_nothing(world: World) -> None:

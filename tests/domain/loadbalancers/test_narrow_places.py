@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from tests.world import REGION, World, backend, ended, listener, web_listener
 
 from compute.accounts.models import CloudAccount
 from compute.eips.models import Eip
@@ -19,6 +18,7 @@ from core.ids import new_id
 from core.tasks import services as tasks
 from core.tasks.models import Task
 from core.tasks.runner import claim, run_task
+from tests.world import REGION, World, backend, ended, listener, web_listener
 
 FOREIGN = {"protocol": "TCP", "protocol_port": 9999, "name": "theirs"}
 
@@ -104,7 +104,9 @@ def test_rows_on_their_way_out_take_no_changes_and_no_uses(world: World) -> None
 def test_the_cost_of_a_cascade_does_not_grow_with_the_tree(world: World) -> None:
     def queries(name: str, size: int) -> int:
         lb = world.created(name, listeners=[web_listener(80, [f"10.0.0.{n}" for n in range(50, 50 + size)])])
-        with CaptureQueriesContext(connection, ) as seen:
+        with CaptureQueriesContext(
+            connection,
+        ) as seen:
             services.loadbalancer_delete(lb, actor=world.actor, cascade=True)
         return len(seen)
 
@@ -133,7 +135,9 @@ def test_an_address_that_was_moved_to_a_server_stays_there(world: World) -> None
 def test_a_default_pool_made_outside_is_taken_over(world: World) -> None:
     lb = world.created()
     front = listener(lb, 80)
-    pool = world.cloud.make(REGION, "pool", lb.external_id, {"protocol": "HTTP", "lb_algorithm": "ROUND_ROBIN", "name": "new"})
+    pool = world.cloud.make(
+        REGION, "pool", lb.external_id, {"protocol": "HTTP", "lb_algorithm": "ROUND_ROBIN", "name": "new"}
+    )
     world.cloud.change(REGION, "listener", front.external_id, default_pool_id=pool)
     world.sync()
     front.refresh_from_db()
@@ -152,8 +156,17 @@ def test_the_same_value_set_here_and_outside_is_in_step_under_hold_too(world: Wo
 
 
 def test_a_pool_removed_outside_takes_its_imported_group_along(world: World) -> None:
-    pools = [{"name": "p", "protocol": "HTTP", "lb_algorithm": "ROUND_ROBIN", "members": [{"address": "10.0.0.9", "protocol_port": 80}]}]
-    world.cloud.tree(REGION, {"name": "t", "vip_subnet_id": world.subnet_id, "pools": pools}, project_id=world.cloud_project)
+    pools = [
+        {
+            "name": "p",
+            "protocol": "HTTP",
+            "lb_algorithm": "ROUND_ROBIN",
+            "members": [{"address": "10.0.0.9", "protocol_port": 80}],
+        }
+    ]
+    world.cloud.tree(
+        REGION, {"name": "t", "vip_subnet_id": world.subnet_id, "pools": pools}, project_id=world.cloud_project
+    )
     world.sync()
     world.cloud.remove(REGION, "pool", PoolBinding.objects.get().external_id)
     world.sync()
@@ -275,7 +288,9 @@ def test_a_batch_over_the_quota_and_then_busy_goes_on(world: World) -> None:
 
 def test_long_names_are_cut_and_kept_apart(world: World) -> None:
     for end in "ab":
-        world.cloud.tree(REGION, {"name": "x" * 140 + end, "vip_subnet_id": world.subnet_id}, project_id=world.cloud_project)
+        world.cloud.tree(
+            REGION, {"name": "x" * 140 + end, "vip_subnet_id": world.subnet_id}, project_id=world.cloud_project
+        )
     assert world.sync().state == "done"
     names = list(LoadBalancer.objects.values_list("name", flat=True))
     assert len(set(names)) == 2 and all(len(n) <= 128 for n in names)

@@ -75,7 +75,10 @@ def test_an_address_taken_off_during_the_listing_stays_off(world: World, address
     lb = world.created()
     associate(world, lb, address)
     world.work()
-    during("floating_ips", lambda: services.loadbalancer_dissociate_eip(LoadBalancer.objects.get(pk=lb.pk), actor=world.actor))
+    during(
+        "floating_ips",
+        lambda: services.loadbalancer_dissociate_eip(LoadBalancer.objects.get(pk=lb.pk), actor=world.actor),
+    )
     read(world)
     assert Eip.objects.get(external_id=address).loadbalancer_id is None
     world.work()

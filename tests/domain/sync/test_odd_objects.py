@@ -47,7 +47,14 @@ NOBODY = "0192f0a0-0000-7000-8000-000000000000"
 
 
 @pytest.mark.parametrize(
-    "tag", ["skydeck:abc:not-a-uuid", "skydeck:", f"skydeck:elsewhere:{NOBODY}", "skydeck:{here}:x", f"skydeck:{{here}}:{NOBODY}"]
+    "tag",
+    [
+        "skydeck:abc:not-a-uuid",
+        "skydeck:",
+        f"skydeck:elsewhere:{NOBODY}",
+        "skydeck:{here}:x",
+        f"skydeck:{{here}}:{NOBODY}",
+    ],
 )
 def test_an_oddly_tagged_balancer_is_one_like_any_other(world: World, tag: str) -> None:
     external_id = tree(world, "odd", tags=[tag.format(here=settings.SKYDECK_INSTALLATION)])

@@ -120,7 +120,9 @@ def test_lb_c7_no_free_address() -> None:
 
 def test_lb_c9_manager_of_the_network() -> None:
     rules.check_manager(manager_id=1, network_manager_id=1, manager_name="north")
-    problem = refused(InputParameterError, "manager", rules.check_manager, manager_id=1, network_manager_id=2, manager_name="north")
+    problem = refused(
+        InputParameterError, "manager", rules.check_manager, manager_id=1, network_manager_id=2, manager_name="north"
+    )
     assert "north" in problem.detail
 
 
@@ -157,7 +159,9 @@ def test_lb_u1_group_of_another_balancer() -> None:
 
 def test_lb_u3_fixed_fields_are_named() -> None:
     rules.check_fixed({"name": "x"}, ("address", "network"))
-    problem = refused(InputParameterError, "network", rules.check_fixed, {"network": "n", "name": "x"}, ("address", "network"))
+    problem = refused(
+        InputParameterError, "network", rules.check_fixed, {"network": "n", "name": "x"}, ("address", "network")
+    )
     assert problem.detail == "network cannot be changed." and "new one" in problem.hint
 
 
@@ -211,7 +215,9 @@ def test_li_c4_scheduler() -> None:
 def test_li_c4_scheduler_that_the_cloud_lacks() -> None:
     known = {"rr": "ROUND_ROBIN", "tch": "SOURCE_IP_PORT"}
     rules.check_scheduler("rr", algorithms=["ROUND_ROBIN"], algorithm_of=known)
-    refused(NotSupportedError, "scheduler", rules.check_scheduler, "tch", algorithms=["ROUND_ROBIN"], algorithm_of=known)
+    refused(
+        NotSupportedError, "scheduler", rules.check_scheduler, "tch", algorithms=["ROUND_ROBIN"], algorithm_of=known
+    )
 
 
 def test_li_c5_one_space_for_everything_on_tcp() -> None:
@@ -231,7 +237,9 @@ def test_li_c6_group_of_another_balancer() -> None:
 
 
 def sticky(**given: Any) -> None:
-    rules.check_sticky(**{"sticky_session": True, "sticky_type": "insert", "cookie": "", "listener_type": "http", **given})
+    rules.check_sticky(
+        **{"sticky_session": True, "sticky_type": "insert", "cookie": "", "listener_type": "http", **given}
+    )
 
 
 def test_li_c8_stickiness() -> None:
@@ -297,7 +305,9 @@ def test_bg_d2_users_are_counted() -> None:
 
 def test_bg_c3_doubles_are_named_by_row() -> None:
     rules.check_no_doubles([("10.0.0.5", 80), ("10.0.0.5", 81)])
-    problem = refused(InputParameterError, "backends", rules.check_no_doubles, [("10.0.0.5", 80), ("10.0.0.6", 80), ("10.0.0.5", 80)])
+    problem = refused(
+        InputParameterError, "backends", rules.check_no_doubles, [("10.0.0.5", 80), ("10.0.0.6", 80), ("10.0.0.5", 80)]
+    )
     assert "Rows 1 and 3" in problem.detail and "10.0.0.5:80" in problem.detail
     refused(ConflictError, "address", rules.check_no_doubles, [("10.0.0.5", 80)], [("10.0.0.5", 80)])
 
@@ -372,7 +382,9 @@ def test_host_and_port_are_joined_with_brackets() -> None:
 
 def test_account_must_take_changes() -> None:
     rules.check_account_writable(enabled=True, read_only=False, name="north")
-    problem = refused(InvalidStatusError, "", rules.check_account_writable, enabled=False, read_only=False, name="north")
+    problem = refused(
+        InvalidStatusError, "", rules.check_account_writable, enabled=False, read_only=False, name="north"
+    )
     assert problem.detail == "The cloud account “north” is switched off." and "Enable" in problem.hint
     problem = refused(InvalidStatusError, "", rules.check_account_writable, enabled=True, read_only=True, name="north")
     assert problem.detail == "The cloud account “north” is only to be read." and "another account" in problem.hint
