@@ -94,6 +94,14 @@ class CloudProviderQuerySet(models.QuerySet["CloudProvider"]):
         return with_account(self.filter(account__deleted_at=None).select_related("account__domain"), "account")
 
 
+class CloudProviderManager(models.Manager.from_queryset(CloudProviderQuerySet)):  # type: ignore[misc]
+    """Subaccounts of accounts that there are: the name of one that was forgotten is free, and finds nothing."""
+
+    def get_queryset(self) -> CloudProviderQuerySet:
+        found: CloudProviderQuerySet = super().get_queryset().filter(account__deleted_at=None)
+        return found
+
+
 class CloudProvider(Base):
     """A subaccount: what the reference product calls the *manager* of a resource. OpenStack has one per account."""
 
@@ -103,7 +111,7 @@ class CloudProvider(Base):
     name = models.CharField(max_length=128)
     external_id = models.CharField(max_length=128, blank=True, default="")
 
-    objects = CloudProviderQuerySet.as_manager()
+    objects = CloudProviderManager()
 
     class Meta:
         verbose_name = "cloud provider"

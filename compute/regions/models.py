@@ -15,6 +15,14 @@ class RegionQuerySet(models.QuerySet["CloudRegion"]):
         return with_account(self.filter(manager__account__deleted_at=None).select_related("manager__account__domain"))
 
 
+class RegionManager(models.Manager.from_queryset(RegionQuerySet)):  # type: ignore[misc]
+    """Regions of accounts that there are."""
+
+    def get_queryset(self) -> RegionQuerySet:
+        found: RegionQuerySet = super().get_queryset().filter(manager__account__deleted_at=None)
+        return found
+
+
 class CloudRegion(Base):
     """One region of one account. `same_as`: another region's name behind the very same endpoints, which is not read twice."""
 
@@ -28,7 +36,7 @@ class CloudRegion(Base):
     same_as = models.CharField(max_length=128, blank=True, default="")
     last_sync_at = models.DateTimeField(null=True, blank=True)
 
-    objects = RegionQuerySet.as_manager()
+    objects = RegionManager()
 
     class Meta:
         verbose_name = "region"
