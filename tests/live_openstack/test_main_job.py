@@ -173,6 +173,23 @@ def test_both_regions_of_one_cloud_are_noticed(console: Console, swept: Ground) 
     assert part["notes"] and part["seen"] == 0
 
 
+def test_an_account_is_forgotten_and_registered_again(console: Console, swept: Ground) -> None:
+    """Nothing at the cloud is touched by it, the mirror comes back, and its name means the new account alone."""
+    made_by_others(swept)
+    before = swept.dump()
+    for _ in range(2):
+        account = registered(console, swept.login())
+        assert console.one("compute/loadbalancers", name=THEIRS, account=account["name"], manager=account["name"])
+        body = shop(console, account, OURS, subnet=swept.subnet) | {"manager": account["name"]}
+        assert len(console.plan("POST", "compute/loadbalancers", body)["plan"]) == 5
+        path = f"compute/cloudaccounts/{account['id']}"
+        assert console.call("DELETE", path, expect=409)["code"] == "InvalidStatusError"
+        console.call("POST", f"{path}/disable", {}, expect=200)
+        console.done(console.change("DELETE", path))
+        assert not console.rows("compute/loadbalancers") and not console.rows("compute/cloudregions")
+    assert differences(before, swept.dump()) == []
+
+
 def test_a_reader_sees_all_and_is_refused_with_the_reason(console: Console, swept: Ground) -> None:
     """The cloud refuses, not we: task and row carry its words and request id; another account's eyes see nothing changed."""
     made_by_others(swept)
