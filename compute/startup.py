@@ -8,6 +8,7 @@ from compute.accounts.jobs import register_jobs as register_account_jobs
 from compute.clouds import memory, outbound, registry
 from compute.clouds.openstack import open_openstack
 from compute.loadbalancers.jobs import register_jobs as register_balancer_jobs
+from compute.loadbalancers.previews import preview
 from compute.sync.jobs import register_jobs as register_sync_jobs
 
 
@@ -18,5 +19,5 @@ def register_all() -> None:
     registry.register("memory", memory.open_memory)
     registry.register("openstack", open_openstack)
     register_account_jobs()
-    register_balancer_jobs()
+    register_balancer_jobs(preview)
     register_sync_jobs()

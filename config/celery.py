@@ -9,6 +9,7 @@ from celery import Celery
 from celery.signals import setup_logging
 from django.conf import settings
 from kombu import Queue
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.prod")
 
@@ -17,6 +18,7 @@ QUEUES = ("fast", "sync", "notify", "host")
 if settings.SKYDECK_EMBEDDED_BROKER:
     # kombu does not make the folders of its filesystem transport.
     (settings.BROKER_FOLDER / "control").mkdir(parents=True, exist_ok=True)
+    TRANSPORT_ALIASES["filesystem"] = "config.broker:Transport"
 app = Celery("skydeck")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name) for name in QUEUES]

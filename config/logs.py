@@ -69,6 +69,7 @@ def configure_logs(*, level: str, as_json: bool) -> None:
                 "keystoneauth": {"level": "WARNING"},
                 "openstack": {"level": "WARNING"},
                 "urllib3": {"level": "WARNING"},
+                "celery.beat": {"level": "WARNING"},
                 "celery.app.trace": {"level": "WARNING"},
                 "celery.worker.strategy": {"level": "WARNING"},
                 "django.db.backends": {"level": "WARNING"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.views.generic import RedirectView
 
 from core import health
 from core.admin.site import site
@@ -26,4 +27,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", include(api)),
     path("", include("identity.access.urls")),
     path("console/", site.urls),
+    path("", RedirectView.as_view(url="/console/")),
 ]

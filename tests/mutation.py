@@ -31,7 +31,9 @@ def main(path: str) -> int:
         return 2
     with tempfile.TemporaryDirectory(prefix="skydeck-mutation-") as folder:
         copy = Path(folder) / "tree"
-        shutil.copytree(BASE, copy, ignore=shutil.ignore_patterns(".venv", "var", ".git", "__pycache__", ".mypy_cache", "mutants"))
+        shutil.copytree(
+            BASE, copy, ignore=shutil.ignore_patterns(".venv", "var", ".git", "__pycache__", ".mypy_cache", "mutants")
+        )
         (copy / "setup.cfg").write_text(
             "[mutmut]\n"
             f"paths_to_mutate={path}\n"

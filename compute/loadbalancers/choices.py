@@ -14,7 +14,7 @@ class Status(models.TextChoices):
     ENABLED = "enabled", "enabled"
     DISABLED = "disabled", "disabled"
     SYNC_CONF = "sync_conf", "being changed"
-    SYNC_CONF_FAILED = "sync_conf_failed", "change failed"
+    SYNC_CONF_FAILED = "sync_conf_failed", "change not carried out"
     DELETING = "deleting", "deleting"
     DELETE_FAILED = "delete_failed", "deletion failed"
     DELETED = "deleted", "deleted"

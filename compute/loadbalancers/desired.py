@@ -12,6 +12,7 @@ from compute.eips.models import Eip
 from compute.loadbalancers.choices import ALGORITHM_OF, StickyType
 from compute.loadbalancers.models import Backend, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import CASCADE, CREATE, DELETE, Wanted, WantedTree
+from core.engine.changes import plain
 from core.engine.plan import Step
 
 ChangeSet = Sequence[Mapping[str, Any]]
@@ -88,20 +89,26 @@ class _Scope:
     def __init__(self, change_set: ChangeSet | None) -> None:
         self._all = change_set is None
         self._by_row: dict[str, set[str]] = {}
+        self._wishes: dict[str, dict[str, Any]] = {}
         for entry in change_set or ():
             words = self._by_row.setdefault(str(entry["id"]), set())
             if entry["verb"] in (CREATE, DELETE):
                 words.add(entry["verb"])
             if entry.get(CASCADE):
                 words.add(CASCADE)
-            words.update(FIELD_OF.get(name, name) for name in entry.get("fields", {}))
+            wishes = self._wishes.setdefault(str(entry["id"]), {})
+            wishes.update({name: values[1] for name, values in entry.get("fields", {}).items()})
 
-    def of(self, *rows: object) -> frozenset[str] | None:
+    def of(self, *rows: Any) -> frozenset[str] | None:
+        """The words of these rows. A field that was changed again since is another task's, and not among them."""
         if self._all:
             return None
         found: set[str] = set()
         for row in rows:
-            found |= self._by_row.get(str(row), set())
+            found |= self._by_row.get(str(row.pk), set())
+            for name, wish in self._wishes.get(str(row.pk), {}).items():
+                if CREATE in found or plain(getattr(row, name, None)) == wish:
+                    found.add(FIELD_OF.get(name, name))
         return frozenset(found)
 
 
@@ -145,7 +152,7 @@ def _balancer(lb: LoadBalancer, scope: _Scope) -> Wanted:
         },
         external_id=lb.external_id,
         tombstone=lb.delete_requested_at is not None,
-        may=scope.of(lb.pk),
+        may=scope.of(lb),
         tag=tag_of(lb.pk),
     )
 
@@ -160,7 +167,7 @@ def _listener(row: Listener, scope: _Scope) -> Wanted:
         fixed={"protocol": row.listener_type, "port": row.listener_port},
         external_id=row.external_id,
         tombstone=row.delete_requested_at is not None,
-        may=scope.of(row.pk),
+        may=scope.of(row),
         tag=tag_of(row.pk),
     )
 
@@ -179,7 +186,7 @@ def _pool(binding: PoolBinding, scope: _Scope) -> Wanted:
         fixed={"protocol": binding.protocol},
         external_id=binding.external_id,
         tombstone=binding.delete_requested_at is not None,
-        may=scope.of(binding.pk, binding.backend_group_id),
+        may=scope.of(binding, binding.backend_group),
         tag=tag_of(binding.pk),
     )
 
@@ -187,8 +194,8 @@ def _pool(binding: PoolBinding, scope: _Scope) -> Wanted:
 def _member(binding: MemberBinding, pool_labels: Mapping[Any, str], scope: _Scope) -> Wanted:
     backend = binding.backend
     host = f"[{backend.address}]" if ":" in backend.address else backend.address
-    may = scope.of(binding.pk, binding.backend_id)
-    if may is not None and CREATE in (scope.of(binding.pool_binding_id) or ()):
+    may = scope.of(binding, binding.backend)
+    if may is not None and CREATE in (scope.of(binding.pool_binding) or ()):
         may |= {CREATE}
     return Wanted(
         kind="member",
@@ -222,7 +229,7 @@ def _floating_ips(lb: LoadBalancer, scope: _Scope, change_set: ChangeSet | None)
             applied=eip.applied,
             fixed={"port_id": lb.port_id},
             external_id=eip.external_id,
-            may=scope.of(eip.pk),
+            may=scope.of(eip),
         )
 
 

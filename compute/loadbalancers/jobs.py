@@ -15,68 +15,40 @@ from typing import Any
 
 from django.utils import timezone
 
-from compute.accounts.models import with_account
-from compute.accounts.opening import open_region
 from compute.clouds.calls import watching
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
-from compute.clouds.ports import BalancerPort, Region
+from compute.clouds.ports import BalancerPort
 from compute.clouds.specs import State, TreeState
 from compute.eips.models import Eip
 from compute.loadbalancers import desired, mirror, rules, services, state
 from compute.loadbalancers.choices import PENDING_WORDS
+from compute.loadbalancers.looking import load, locked, look, region_of
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import CASCADE, KIND_WORDS, Sight, Wanted, WantedTree, fields_of, plan, recognise
 from compute.work import TaskWatch
 from core.access import product_actor
 from core.engine.plan import Plan, Step
 from core.errors import InvalidStatusError, PlanChangedError, Problem, Remembered, TimeoutError
-from core.tasks.models import Task, TaskStep
-from core.tasks.registry import Job, Later, register
+from core.tasks import services as tasks
+from core.tasks.models import DONE, Task, TaskStep
+from core.tasks.registry import Job, Later, Preview, register
 from core.tasks.runner import Context
 
 ROWS: Mapping[str, Any] = {
     "loadbalancer": LoadBalancer, "listener": Listener, "pool": PoolBinding, "member": MemberBinding, "floatingip": Eip,
 }  # fmt: skip
-RELATED = ("project__domain", "manager", "region", "network")
 # How long a worker itself waits for a tree to settle before it gives the task back, and how often it looks (seconds).
 PATIENCE = 12.0
 GROWTH = 1.6
 # How long a tree may stay PENDING_* before the task gives up on it (A12).
 SETTLE_LIMIT = timedelta(minutes=10)
 MAX_ROUNDS = 6
+# Seconds after which a cloud has usually probed the members of a new tree.
+HEALTH_SETTLES = 15.0
 # So many answers in a row may stay away (time-outs, 5xx) before the task fails with the last one's reason.
 MAX_DOUBTS = 5
-
-
-def load(lb_id: Any) -> LoadBalancer:
-    """The root of a tree with what jobs need of it."""
-    return with_account(LoadBalancer.objects.select_related(*RELATED)).get(pk=lb_id)
-
-
-def locked(lb_id: Any) -> LoadBalancer:
-    """As `load`, under a row lock against services; inside a transaction."""
-    return with_account(LoadBalancer.objects.select_for_update(of=("self",)).select_related(*RELATED)).get(pk=lb_id)
-
-
-def region_of(lb: LoadBalancer) -> Region:
-    """The balancer's region at its cloud, scoped to its cloud project."""
-    return open_region(lb.manager.account, lb.region.name, project_id=lb.external_project_id)
-
-
-def look(lb: LoadBalancer, region: Region, wanted: WantedTree, *, everything: bool = False) -> TreeState | None:
-    """Read the whole tree, found by id or by our marker; None when the cloud has no such balancer."""
-    port = region.balancer
-    external_id = lb.external_id or port.find(wanted.balancer.tag, name=lb.cloud_name)
-    if not external_id:
-        return None
-    try:
-        tree = port.tree(external_id, everything=everything)
-    except Gone:
-        return None
-    addresses = [region.network.floating_ip(w.external_id) for w in wanted.floating_ips if w.allows("port_id")]
-    return TreeState(
-        tree.balancer, tree.listeners, tree.pools, tree.members, tree.policies, tree.monitors, tuple(addresses)
-    )
+# So many looks may miss a balancer that has an id before it counts as removed outside.
+MAX_ABSENT = 3
 
 
 class NotSettled(Exception):
@@ -157,6 +129,8 @@ class Reconciler:
                 continue
             self._record(tree, wanted)
             wanted = desired.wanted_tree(self.lb, self.task.change_set)
+            if self._may_be_stale(tree):
+                return Later(2.0, "The cloud does not show the balancer at this moment")
             self._refuse_missing(tree)
             todo = self._plan(wanted, tree)
             self._hold_to_plan(todo)
@@ -224,6 +198,14 @@ class Reconciler:
                     _record_address(item.row, seen)
         self.lb = load(self.lb.pk)
 
+    def _may_be_stale(self, tree: TreeState | None) -> bool:
+        """A balancer that is not there is looked for some times more: right after its creation a read may be older than it."""
+        if tree is not None or not self.lb.external_id or self.lb.delete_requested_at is not None:
+            return False
+        looks = int(self.task.memory.get("absent", 0))
+        self.context.remember(absent=looks + 1)
+        return looks < MAX_ABSENT
+
     def _refuse_missing(self, tree: TreeState | None) -> None:
         if tree is None and self.lb.external_id and self.lb.delete_requested_at is None:
             LoadBalancer.objects.filter(pk=self.lb.pk, missing_since=None).update(missing_since=timezone.now())
@@ -241,7 +223,8 @@ class Reconciler:
         """Show the steps; hold them against the plan that a person confirmed. Runs before the first write of a round."""
         task = self.task
         if task.plan_digest and task.approved is None:
-            if todo.digest != task.plan_digest:
+            # What somebody changed once more meanwhile is another task's: less to do than was confirmed is no surprise.
+            if todo.steps and todo.digest != task.plan_digest:
                 self._stop_changed(todo)
             task.approved = sorted(todo.marks)
             if not self.context.mine().update(approved=task.approved):
@@ -613,16 +596,24 @@ def read(context: Context) -> Later | None:
 def ended(task: Task) -> None:
     """In whatever way a task ends, the tree's statuses are brought up to date in the same transaction."""
     lb = LoadBalancer.objects.filter(pk=task.resource_id, deleted_at=None).first()
-    if lb is not None:
-        state.refresh(lb)
+    if lb is None:
+        return
+    state.refresh(lb)
+    made = any(entry["verb"] == "create" for entry in task.change_set)
+    if task.state == DONE and made and lb.enabled and lb.operating_status in ("OFFLINE", ""):
+        # A new tree is ACTIVE some seconds before its members are probed: it is read once more, so that nothing stays OFFLINE.
+        tasks.start(
+            "loadbalancer.read", lb, actor=product_actor(), line=lb.line, delay=HEALTH_SETTLES,
+            project_id=lb.project_id, domain_id=task.domain_id,
+        )  # fmt: skip
 
 
-def register_jobs() -> None:
-    """Called once when the app starts."""
+def register_jobs(preview: Preview) -> None:
+    """Called once when the app starts. `preview`: the plan of a service call, for taking back."""
     register(
         Job(
             "loadbalancer.reconcile", "Change load balancer", reconcile,
-            limit=timedelta(hours=1), ended=ended, revert=services.revert,
+            limit=timedelta(hours=1), ended=ended, revert=services.revert, preview=preview,
         )
     )  # fmt: skip
     register(Job("loadbalancer.read", "Read load balancer", read, limit=timedelta(minutes=10), ended=ended))

@@ -15,7 +15,7 @@ from django.db import transaction
 from compute.clouds.errors import CloudError
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import PENDING_WORDS
-from compute.loadbalancers.jobs import load, look, region_of
+from compute.loadbalancers.looking import load, look, region_of
 from compute.loadbalancers.models import LoadBalancer
 from compute.loadbalancers.plan import plan
 from core.engine.plan import Plan

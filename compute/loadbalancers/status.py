@@ -35,8 +35,7 @@ def status_of(
         return Status.UNKNOWN
     if provisioning == "PENDING_UPDATE" or (pending and task):
         return Status.SYNC_CONF
-    if pending and failure:
-        return Status.SYNC_CONF_FAILED
     if pending:
-        return Status.SYNC_CONF
+        # Nobody is at work on it: it was refused, or its task was stopped.
+        return Status.SYNC_CONF_FAILED
     return Status.ENABLED if enabled else Status.DISABLED

@@ -80,6 +80,8 @@ def _tell_account(account: CloudAccount, run: SyncRun, failure: Exception | None
     bad = run.problem or run.parts.exclude(problem=None).values_list("problem", flat=True).first()
     if bad:
         values |= {"last_error": bad, "last_error_at": run.ended_at}
+    elif run.state == COMPLETE:
+        values |= {"last_error": None, "last_error_at": None}
     values["status"] = AccountStatus.DISCONNECTED if isinstance(failure, CloudError) else AccountStatus.CONNECTED
     CloudAccount.objects.filter(pk=account.pk).exclude(status=AccountStatus.DELETING).update(**values)
 

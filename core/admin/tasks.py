@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from core.access import Actor
-from core.admin.changepage import ActionPage
+from core.admin.changepage import ActionPage, ChangePage
 from core.admin.filters import Group, word_filter
 from core.admin.home import STUCK_AFTER
 from core.admin.markup import NOTHING, anchor, badge, code, duration, moment
@@ -24,6 +24,9 @@ from core.admin.tabs import task_table, value_changes
 from core.admin.tones import Badge, Tone
 from core.admin.words import STEP_BADGES, task_badge, task_title, verb_word
 from core.api.records import TASK_ACTIONS
+from core.engine.plan import Plan
+from core.engine.writing import Change
+from core.errors import UnsupportedOperationError
 from core.tasks import registry
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, STATES, Task, TaskEvent, TaskStep
 
@@ -39,8 +42,29 @@ class RetryPage(ActionPage):
     action = RETRY
 
 
-class RevertPage(ActionPage):
-    action = REVERT
+class RevertPage(ChangePage):
+    """Taking back: its plan first, since what the task had made is deleted again."""
+
+    has_plan = True
+    plan_first = True
+    danger = True
+    confirm_label = "Take it back"
+
+    def get_title(self) -> str:
+        return f"Take back: {task_title(self.obj)}"
+
+    def why_not(self) -> str:
+        return REVERT.why_not(self.obj, self.actor)
+
+    def plan_of(self, call: Callable[[], Change]) -> Plan:
+        preview = registry.get(self.obj.kind).preview
+        return preview(call) if preview is not None else Plan()
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        revert = registry.get(self.obj.kind).revert
+        if revert is None:
+            raise UnsupportedOperationError("There is nothing to take back: this work only reads.")
+        return revert(self.obj, actor=self.actor, plan_digest=plan_digest)
 
 
 def unsuccessful(task: Task) -> bool:
@@ -90,7 +114,7 @@ class TaskAdmin(ResourceAdmin):
     offers = (
         Offer("Stop", "cancel", CANCEL, icon="stop_circle", danger=True, post=True, shown=lambda task: task.is_open),
         Offer("Run again", "retry", RETRY, icon="replay", primary=True, post=True, shown=unsuccessful),
-        Offer("Take back what was not sent", "revert", REVERT, icon="undo", post=True, shown=has_leftovers),
+        Offer("Take back", "revert", REVERT, icon="undo", shown=has_leftovers),
     )
     empty_title = "No task has run here yet"
     empty_text = (
@@ -101,7 +125,7 @@ class TaskAdmin(ResourceAdmin):
         return Task.objects.select_related("parent")
 
     def list_rows(self) -> QuerySet[Any]:
-        return Task.objects.defer("change_set", "memory", "params")
+        return Task.objects.defer("memory", "params")
 
     # -- the list
 

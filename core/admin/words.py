@@ -44,6 +44,9 @@ def task_title(task: Task) -> str:
         title = registry.get(task.kind).title
     except LookupError:
         title = task.kind
+    own = next((entry["verb"] for entry in task.change_set if entry["id"] == str(task.resource_id)), "")
+    if own in ("create", "delete") and title.startswith("Change "):
+        title = f"{own.capitalize()} {title.removeprefix('Change ')}"
     return f"{title}: {task.resource_name}" if task.resource_name else title
 
 

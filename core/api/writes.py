@@ -152,7 +152,9 @@ class Writes(Resource):
         if header in ("", "*"):
             return None
         known = [m.rpartition("-") for m in ETAG.findall(header)]
-        mine = [int(version) for pk, _, version in known if pk == str(obj.pk) and version.isdigit()]
+        mine = [
+            int(version) for pk, _, version in known if pk == str(obj.pk) and version.isascii() and version.isdigit()
+        ]
         if not mine:
             raise PreconditionFailedError(
                 "The ETag in If-Match is not one of this object.", field="If-Match", hint="Read the object again."

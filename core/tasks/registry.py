@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from core.engine.plan import Plan
     from core.engine.writing import Change
     from core.tasks.models import Task
     from core.tasks.runner import Context
@@ -25,6 +26,7 @@ class Later:
 Run = Callable[["Context"], "Later | None"]
 Hook = Callable[["Task"], None]
 Revert = Callable[..., "Change"]
+Preview = Callable[[Callable[[], "Change"]], "Plan"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Job:
     `run(context)` returns None when the work is done, `Later` to be called again, or raises a `Problem` when it failed for
     good. It looks before it acts, so that running it again at any point is harmless. `ended(task)` is called in the
     transaction that ends the task in whatever state (also lost and cancelled), to bring rows' statuses up to date.
-    `revert(task, actor=…)` is the service that takes back what an unsuccessful task did not get done.
+    `revert(task, actor=…)` is the service that takes back what an unsuccessful task did not get done; `preview(call)` is
+    the plan of such a call.
     """
 
     kind: str
@@ -44,6 +47,7 @@ class Job:
     limit: timedelta = timedelta(minutes=30)
     ended: Hook | None = None
     revert: Revert | None = None
+    preview: Preview | None = None
 
 
 _jobs: dict[str, Job] = {}

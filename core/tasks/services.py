@@ -36,12 +36,13 @@ def start(
     params: Mapping[str, Any] | None = None,
     plan_digest: str = "",
     parent: Task | None = None,
+    delay: float = 0.0,
     project_id: uuid.UUID | None = None,
     domain_id: uuid.UUID | None = None,
 ) -> Task:
     """Insert a task in the caller's transaction and ring for it after the commit.
 
-    `line`: the tree it belongs to; tasks of a line run in order, one at a time. `params` must not hold secrets.
+    `delay`: seconds until it is due. `line`: the tree it belongs to; tasks of a line run in order, one at a time. `params` must not hold secrets.
     """
     job = registry.get(kind)
     task = Task(
@@ -63,14 +64,14 @@ def start(
         change_set=list(change_set),
         params=dict(params or {}),
         plan_digest=plan_digest,
-        due_at=Now(),
+        due_at=after(delay),
         rung_at=Now(),
-        deadline=Now() + job.limit,
+        deadline=after(delay) + job.limit,
     )
     Line.objects.bulk_create([Line(name=line)], ignore_conflicts=True)
     task.save(force_insert=True)
     task.refresh_from_db(fields=["due_at", "rung_at", "deadline"])
-    transaction.on_commit(lambda: doorbell.ring(task.pk, task.queue), robust=True)
+    transaction.on_commit(lambda: doorbell.ring(task.pk, task.queue, seconds=delay), robust=True)
     return task
 
 

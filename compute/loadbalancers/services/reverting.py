@@ -20,7 +20,7 @@ from core.tasks import services as tasks
 from core.tasks.models import Task
 
 
-def revert(task: Task, *, actor: Actor) -> Change:
+def revert(task: Task, *, actor: Actor, plan_digest: str = "") -> Change:
     """Take back what an unsuccessful task did not get done: what it made is deleted, what was not sent gets the value that
     the cloud has, a deletion that did not happen is forgotten (design 4). What was sent stays.
 
@@ -38,7 +38,7 @@ def revert(task: Task, *, actor: Actor) -> Change:
         for entry in reversed(task.change_set):
             _revert_entry(entry, changes)
         lb = with_account(LoadBalancer.objects.select_related(*related)).get(pk=lb.pk)
-        return done(lb, send(lb, changes))
+        return done(lb, send(lb, changes, plan_digest=plan_digest))
 
 
 _MODELS: dict[str, Any] = {

@@ -39,8 +39,9 @@ class Command(BaseCommand):
         def ready() -> None:
             self.stdout.write(f"\n  Skydeck is ready: http://{host}:{port}/console/")
             if admin.created:
-                shown = admin.password or "the one in SKYDECK_ADMIN_PASSWORD"
-                self.stdout.write(f"  Log in as {admin.user.name} with the password {shown} (shown this once).")
+                given = f"with the password {admin.password} (shown this once)"
+                known = "with the password that SKYDECK_ADMIN_PASSWORD holds"
+                self.stdout.write(f"  Log in as {admin.user.name} {given if admin.password else known}.")
             self.stdout.write("  Ctrl-C stops it.\n")
             self.stdout.flush()
 

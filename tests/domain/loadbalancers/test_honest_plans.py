@@ -85,7 +85,7 @@ def test_cloud_changed_between_plan_and_confirm(world: World, calls: list[Call])
     assert step["overwrites"] == {"weight": 77} and task.problem["digest"] != plan.digest
     assert world.cloud.get(REGION, "member", member["id"])["weight"] == 77
     target.refresh_from_db()
-    assert target.weight == 3 and target.status == "sync_conf"
+    assert target.weight == 3 and target.status == "sync_conf_failed"
     again = tasks.retry(task, actor=world.actor)
     world.work()
     again.refresh_from_db()
