@@ -37,7 +37,18 @@ ALWAYS_DENIED: tuple[Network, ...] = tuple(
     )
 )
 METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Networks whose last 32 bits are the IPv4 address that is reached.
+_LAST_32_BITS: tuple[Network, ...] = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "64:ff9b::/96",  # NAT64
+        "64:ff9b:1::/48",  # NAT64 with a prefix of its own
+        "::ffff:0:0:0/96",  # SIIT
+        "::/96",  # IPv4-compatible
+    )
+)
+_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
+_LOOPBACK = ipaddress.IPv6Address("::1")
 
 
 @dataclass(frozen=True)
@@ -165,13 +176,26 @@ def _within(address: Address, networks: Iterable[Network]) -> bool:
 
 
 def _meanings(address: Address) -> list[Address]:
-    """The address, and the IPv4 address that it carries inside: mapped, 6to4, Teredo and NAT64 all lead to an IPv4 host."""
+    """The address, and the IPv4 address that it carries inside: mapped, compatible, 6to4, Teredo, SIIT and NAT64 all lead to
+    an IPv4 host."""
     meanings: list[Address] = [address]
     if isinstance(address, ipaddress.IPv6Address):
         inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if address in _NAT64:
+        if _within(address, _LAST_32_BITS) and address != _LOOPBACK:
             inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address in _LOCAL_NAT64:
+            inner.extend(_translated(address))
         meanings.extend(found for found in inner if found is not None)
         if address.ipv4_mapped is not None:
             meanings.remove(address)  # `::ffff:0:0/96` itself is judged by what it maps
     return meanings
+
+
+def _translated(address: ipaddress.IPv6Address) -> Iterable[ipaddress.IPv4Address]:
+    """The IPv4 addresses that a NAT64 of prefix length 48, 56 or 64 would find inside (RFC 6052), which nobody can tell apart."""
+    octets = address.packed
+    without_u = octets[:8] + octets[9:]
+    for start in (6, 7, 8):
+        found = ipaddress.IPv4Address(without_u[start : start + 4])
+        if int(found) >> 24:  # else it is only the zeros of a longer prefix
+            yield found

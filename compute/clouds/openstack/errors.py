@@ -135,11 +135,22 @@ def from_response(response: requests.Response, place: Place) -> CloudError:
     )
 
 
+class TooLarge(requests.RequestException):
+    """An answer that was not read to its end, because it is larger than `limit` bytes."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the answer is larger than {limit / 2**20:g} MiB")
+        self.limit = limit
+
+
 def from_failure(error: requests.RequestException, url: str, place: Place) -> CloudError:
-    """The error for a call that got no answer at all."""
+    """The error for a call that got no answer at all, or none that could be read to its end."""
     target = endpoint(url)
     low = _innermost(error)
     cause = clean(str(low) or type(low).__name__, place.secrets)
+    if isinstance(error, TooLarge):
+        size = f"{error.limit / 2**20:g} MiB"
+        return Unreachable(f"{place} at {target} was not read: the cloud's answer is larger than {size}.", cause=cause)
     if isinstance(error, requests.exceptions.SSLError):
         what = "its TLS certificate was not accepted" if "certificate" in cause else "what answers there speaks no TLS"
         return Unreachable(

@@ -70,6 +70,7 @@ class Login:
 
     credentials: Credentials
     project: str
+    scoped: bool  # whether a project is asked for, so that the answer must have a catalogue
     _refusal: tuple[float, CloudError] | None = None
 
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfoV3:
@@ -78,6 +79,10 @@ class Login:
             raise copy.copy(self._refusal[1])  # a traceback of its own for each
         try:
             access: AccessInfoV3 = super().get_auth_ref(session, **kwargs)  # type: ignore[misc]
+            if not _is_token(access, scoped=self.scoped):
+                raise TypeError("the answer has not the shape of a token")
+        except (KeyError, TypeError, RecursionError):  # no token, no object, brackets without end
+            raise self._named(errors.not_json(None, Place("identity"))) from None
         except ksa.InvalidResponse as error:
             raise self._named(errors.not_json(error.response, Place("identity"))) from None
         except CloudError as error:
@@ -121,6 +126,7 @@ class PasswordLogin(Login, v3.Password):
         self.credentials = credentials
         self.project = project_id
         by_name = bool(credentials.project_name) and not project_id and not unscoped
+        self.scoped = by_name or bool(project_id)
         super().__init__(
             identity_url(credentials.auth_url),
             credentials.secret,
@@ -139,6 +145,7 @@ class ApplicationLogin(Login, v3.ApplicationCredential):
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
         self.project = ""
+        self.scoped = True
         super().__init__(
             identity_url(credentials.auth_url),
             credentials.secret,
@@ -293,6 +300,38 @@ def regions_of(access: AccessInfoV3) -> tuple[str, ...]:
     """The names of the regions in the catalogue, sorted."""
     entries = access.service_catalog.catalog
     return tuple(sorted({str(e.get("region") or "") for entry in entries for e in entry.get("endpoints", ())} - {""}))
+
+
+def _is_token(access: AccessInfoV3, *, scoped: bool) -> bool:
+    """Whether the answer to a login has the shape of a Keystone token, as far as anything here relies on it."""
+    body: Any = access._data
+    token = body.get("token") if isinstance(body, dict) else None
+    if not isinstance(token, dict) or not access.auth_token or not _has_names(token.get("user")):
+        return False
+    try:
+        if access.expires is None:
+            return False
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    project, roles, catalogue = token.get("project"), token.get("roles", []), token.get("catalog")
+    if "project" in token and not _has_names(project):
+        return False
+    if not isinstance(roles, list) or not all(isinstance(r, dict) and isinstance(r.get("name"), str) for r in roles):
+        return False
+    if "catalog" not in token:
+        return not scoped and project is None  # as an unscoped token is
+    return isinstance(catalogue, list) and all(_is_service(entry) for entry in catalogue)
+
+
+def _has_names(thing: object) -> bool:
+    return isinstance(thing, dict) and all(isinstance(thing.get(key), str) for key in ("id", "name"))
+
+
+def _is_service(entry: object) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
+        return False
+    endpoints = entry.get("endpoints", [])
+    return isinstance(endpoints, list) and all(isinstance(e, dict) and isinstance(e.get("url"), str) for e in endpoints)
 
 
 def _who(auth: object) -> str:

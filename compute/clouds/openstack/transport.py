@@ -6,6 +6,8 @@ address that a connection really reaches, and turns silence into `Unreachable`. 
 
 from __future__ import annotations
 
+import http.client
+import io
 import socket
 import ssl
 import time
@@ -19,6 +21,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Timeout
 
 from compute.clouds import calls, outbound
@@ -33,6 +36,8 @@ PAUSES = (0.3, 0.8)  # seconds before the second and the third try of a read
 CONNECT_TIMEOUT = 10.0
 LONGEST_TIMEOUT = 50.0  # seconds; a task's lease is 60
 POOL_SIZE = 16
+LARGEST_ANSWER = 64 * 2**20  # bytes after decompression
+CHUNK = 64 * 2**10
 
 _sleep = time.sleep
 
@@ -77,7 +82,8 @@ class WatchedSession(requests.Session):
         calls.before(call)
         started = time.monotonic()
         try:
-            response = super().request(method, url, **{**kwargs, "timeout": timeout})
+            response = super().request(method, url, **{**kwargs, "timeout": timeout, "stream": True})
+            _read(response, started + left)
         except InputParameterError as denied:
             calls.after(replace(call, ms=_ms(started), error="denied"))
             field = "auth_url" if service == "identity" else ""
@@ -87,6 +93,34 @@ class WatchedSession(requests.Session):
             raise
         calls.after(replace(call, ms=_ms(started), status=response.status_code, request_id=errors.request_id(response)))
         return response
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """None: no redirect is followed, nor its body read by requests, which knows no limit."""
+        return None
+
+
+def _read(response: requests.Response, end: float) -> None:
+    """Read the body into `response.content`. Raises `TooLarge`, and `ReadTimeout` when `end` passes before its last byte."""
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        for chunk in response.iter_content(CHUNK):
+            size += len(chunk)
+            if size > LARGEST_ANSWER:
+                raise errors.TooLarge(LARGEST_ANSWER)
+            if time.monotonic() > end:
+                raise requests.exceptions.ReadTimeout("the answer did not end in time")
+            chunks.append(chunk)
+    except requests.exceptions.ConnectionError as error:
+        response.close()
+        if any(isinstance(inner, ReadTimeoutError) for inner in error.args):
+            raise requests.exceptions.ReadTimeout("the answer did not end in time") from None
+        raise
+    except BaseException:
+        response.close()
+        raise
+    response._content = b"".join(chunks)
+    response._content_consumed = True
 
 
 def _wait(pause: float | None, end: float) -> bool:
@@ -121,7 +155,44 @@ class GuardedAdapter(HTTPAdapter):
         conn.ca_certs = conn.ca_cert_dir = None
 
 
+class _Clocked(io.RawIOBase):
+    """What a socket receives until a moment: the socket's own time-out begins anew with every byte."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, end: float) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left)
+        count: int | None = self._raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _ClockedResponse(http.client.HTTPResponse):
+    """An answer whose head and body together must arrive within the time-out that the socket has when it begins."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        limit = sock.gettimeout()
+        if limit is not None:
+            raw = self.fp.detach()
+            self.fp = io.BufferedReader(_Clocked(raw, sock, time.monotonic() + limit))
+
+
 class _Guarded(HTTPConnection):
+    response_class = _ClockedResponse
+
     def _new_conn(self) -> socket.socket:
         for address in _resolved(self.host):
             outbound.check_address(address, host=self.host)

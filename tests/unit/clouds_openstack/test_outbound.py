@@ -22,8 +22,12 @@ DENIED_ALWAYS = [
     "169.254.169.254", "169.254.0.1", "fe80::1", "fe80::1%eth0", "fd00:ec2::254", "100.100.100.200", "168.63.129.16",
     "0.0.0.0", "0.1.2.3", "::", "224.0.0.1", "255.255.255.255", "ff02::1",
     "::ffff:169.254.169.254", "::ffff:0.0.0.0", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1",
+    "64:ff9b:1::a9fe:a9fe", "64:ff9b:1:fffe::a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9fe:a9:fe00:808:808",
+    "64:ff9b:1:a9:fe:a9fe:808:808", "64:ff9b:1:0:a9:fea9:fe00:0", "::ffff:0:a9fe:a9fe", "::a9fe:a9fe", "::2",
 ]  # fmt: skip
 LOOPBACK = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]
+CARRIED_LOOPBACK = ["64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "::ffff:0:7f00:1", "::7f00:1"]
+CARRIED = ["64:ff9b::cb00:7105", "64:ff9b:1:fffe::cb00:7105", "::ffff:0:cb00:7105", "::cb00:7105"]
 ALLOWED = ["10.0.0.1", "192.168.1.1", "172.16.0.1", "100.64.0.1", "fd12::1", "203.0.113.5", "2001:db8::5"]
 
 
@@ -47,6 +51,20 @@ def test_loopback_is_allowed_only_by_name(address: str) -> None:
     assert not allowed(address)
     outbound.configure(allow=["127.0.0.0/8", "::1/128"])
     assert allowed(address)
+
+
+@pytest.mark.parametrize("address", CARRIED_LOOPBACK)
+def test_a_carried_address_of_this_machine_is_judged_as_itself(address: str) -> None:
+    outbound.configure(allow=["::/0"])
+    assert not allowed(address)
+
+
+@pytest.mark.parametrize("address", CARRIED)
+def test_a_carried_address_is_denied_with_its_network_and_else_allowed(address: str) -> None:
+    outbound.configure()
+    assert allowed(address)
+    outbound.configure(deny=["203.0.113.0/24"])
+    assert not allowed(address)
 
 
 @pytest.mark.parametrize("address", ALLOWED)
