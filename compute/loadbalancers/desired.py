@@ -154,6 +154,7 @@ def _balancer(lb: LoadBalancer, scope: _Scope) -> Wanted:
         tombstone=lb.delete_requested_at is not None,
         may=scope.of(lb),
         tag=tag_of(lb.pk),
+        where=f"project {lb.project.name}, network {lb.network}, {lb.manager.account.name} / {lb.region.name}",
     )
 
 

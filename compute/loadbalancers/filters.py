@@ -85,6 +85,7 @@ class BackendFilterSet(ManagedFilterSet):
     address = TextFilter()
     port = NumberFilter()
     weight = NumberFilter()
+    operating_status = TextFilter("bindings__operating_status", distinct=True)
     enabled = BooleanFilter()
 
     managed_at = "backend_group__loadbalancer__"

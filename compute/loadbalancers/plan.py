@@ -33,7 +33,8 @@ class Wanted:
     `row`: the id of our row; `label`: what it is called in sentences and digests, so never an id. `desired` and `applied`:
     changeable fields; a listener's `default_pool` is the *row* of a pool, "" for none. `fixed`: fields of its creation.
     `may`: what this task may send of it: field names, "create", "delete"; None means everything. `parent`: the row of the
-    pool that a member is in. `tag`: our marker at the cloud.
+    pool that a member is in. `tag`: our marker at the cloud. `where`: the
+    place of a balancer, for people.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Wanted:
     may: frozenset[str] | None = None
     parent: str = ""
     tag: str = ""
+    where: str = ""
 
     def allows(self, word: str) -> bool:
         return self.may is None or word in self.may
@@ -401,7 +403,7 @@ def _value(value: Any) -> str:
 def _create_sentence(item: Wanted, after: Mapping[str, Any]) -> str:
     if item.kind == "loadbalancer":
         at = f"with address {after['address']}" if after.get("address") else "with an address chosen by the cloud"
-        return f"Create load balancer {item.label} {at}."
+        return f"Create load balancer {item.label} {at}{f' in {item.where}' if item.where else ''}."
     if item.kind == "listener" and after.get("default_pool"):
         return f"Create listener {item.label} that sends to pool {after['default_pool']}."
     if item.kind == "pool":

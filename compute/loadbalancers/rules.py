@@ -139,8 +139,13 @@ def check_internet_eip(*, address_type: str, has_eip: bool) -> None:
         raise InputParameterError("An elastic IP needs address_type internet.", field="address_type")
 
 
-def check_eip_usable(*, status: str, external_id: str, taken_by: str, same_place: bool) -> None:
-    """LB-C11, LB-C12, EIP-A1, EIP-A7: ready, known at the cloud, free, and of the same account and region."""
+def check_eip_usable(
+    *, status: str, external_id: str, taken_by: str, same_place: bool, foreign_project: str = ""
+) -> None:
+    """LB-C11, LB-C12, EIP-A1, EIP-A7: ready, known at the cloud, free, and of the same account, region and project.
+
+    `foreign_project`: the name of the other project that owns the address, "" when it is the balancer's own.
+    """
     if status != "ready":
         raise InvalidStatusError(f"The elastic IP is {status}, not ready.", field="eip")
     if not external_id:
@@ -153,6 +158,12 @@ def check_eip_usable(*, status: str, external_id: str, taken_by: str, same_place
         )
     if not same_place:
         raise InputParameterError("The elastic IP belongs to another cloud account or region.", field="eip")
+    if foreign_project:
+        raise InputParameterError(
+            f"The elastic IP belongs to project “{foreign_project}”.",
+            field="eip",
+            hint="Choose an address of the load balancer's own project.",
+        )
 
 
 def check_group_of_balancer(*, group_balancer_id: object, balancer_id: object) -> None:

@@ -43,7 +43,8 @@ class EipField(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A free elastic IP, told with its place."""
 
     def label_from_instance(self, obj: Any) -> str:
-        return f"{obj.ip_addr} · {obj.manager.account.name} / {obj.region.name}"
+        owner = f", project {obj.project.name}" if obj.project is not None else ""
+        return f"{obj.ip_addr} · {obj.manager.account.name} / {obj.region.name}{owner}"
 
 
 class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]

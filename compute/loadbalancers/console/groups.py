@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from compute.loadbalancers.choices import Status
+from compute.loadbalancers.models import MemberBinding, PoolBinding
 from core.admin.filters import Group
 
 FAILED = (Status.CREATE_FAILED, Status.SYNC_CONF_FAILED, Status.DELETE_FAILED, Status.UNKNOWN)
@@ -17,13 +18,15 @@ MIRRORED_GROUPS = (
     Group("motion", "At work", Q(status__in=MOVING), "motion"),
     Group("off", "Switched off", Q(enabled=False)),
 )
-# Groups and backends have their cloud side on bindings.
-GROUP_GROUPS = (
-    Group("attention", "Needs attention", TROUBLED, "bad"),
-    Group("motion", "At work", Q(status__in=MOVING), "motion"),
-)
+# Groups and backends have their cloud side on bindings: they want a look when one of those does.
+BROKEN = {"deleted_at": None, "operating_status__in": ("ERROR", "DEGRADED")}
+BROKEN_POOL = Exists(PoolBinding.objects.filter(backend_group=OuterRef("pk"), enabled=True, **BROKEN))
+BROKEN_MEMBER = Exists(MemberBinding.objects.filter(backend=OuterRef("pk"), backend__enabled=True, **BROKEN))
+AT_WORK = Group("motion", "At work", Q(status__in=MOVING), "motion")
+GROUP_GROUPS = (Group("attention", "Needs attention", TROUBLED | Q(BROKEN_POOL), "bad"), AT_WORK)
 BACKEND_GROUPS = (
-    *GROUP_GROUPS,
+    Group("attention", "Needs attention", TROUBLED | Q(BROKEN_MEMBER), "bad"),
+    AT_WORK,
     Group("drained", "Drained", Q(weight=0)),
     Group("off", "Switched off", Q(enabled=False)),
 )

@@ -23,6 +23,7 @@ def take_eip(lb: LoadBalancer, eip: Eip, changes: Changes) -> None:
         external_id=eip.external_id,
         taken_by=taken,
         same_place=(eip.manager_id, eip.region_id) == (lb.manager_id, lb.region_id),
+        foreign_project=eip.project.name if eip.project is not None and eip.project_id != lb.project_id else "",
     )
     if eip.deleted_at is not None:
         raise InvalidStatusError(f"The elastic IP {eip.ip_addr} is gone.", field="eip")

@@ -46,7 +46,8 @@ def test_a_tree_is_three_calls_and_one_per_pool_with_members(fake: Fake, balance
     }
     assert fake.http.request_history[2].qs["load_balancer_id"] == ["lb"]
     assert fake.http.request_history[3].qs["loadbalancer_id"] == ["lb"]
-    assert tree.policies == tree.monitors == tree.floating_ips == ()
+    assert tree.policies is None and tree.monitors is None, "not asked for"
+    assert tree.floating_ips == ()
 
 
 def test_a_tree_with_everything_has_rules_and_monitors(fake: Fake, balancer: BalancerPort) -> None:

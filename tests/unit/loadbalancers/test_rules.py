@@ -152,6 +152,11 @@ def test_eip_a1_and_a7_eip_must_be_free_and_in_the_same_place() -> None:
     refused(InputParameterError, "eip", rules.check_eip_usable, **{**READY, "same_place": False})
 
 
+def test_an_eip_of_another_project_is_named() -> None:
+    problem = refused(InputParameterError, "eip", rules.check_eip_usable, **READY, foreign_project="platform")
+    assert "platform" in problem.detail and "own project" in problem.hint
+
+
 def test_lb_u1_group_of_another_balancer() -> None:
     rules.check_group_of_balancer(group_balancer_id=1, balancer_id=1)
     refused(InputParameterError, "backend_group", rules.check_group_of_balancer, group_balancer_id=2, balancer_id=1)
