@@ -75,6 +75,11 @@ def test_an_account_that_exists_stays_as_it_was(console: Console, ground: Ground
     secret = CloudAccount.objects.get().secret
     for mistake in ("password", "project without a role", "region", "nobody listens"):
         changes, name, words = WRONG[mistake]
+        if "access_url" in changes:
+            # A secret was given for one address and is not sent to another.
+            answer = _refused(console, "PATCH", path, {"name": account["name"], **changes})
+            assert [e["field"] for e in answer["errors"]] == ["secret"]
+            changes = {**changes, "secret": "not-the-password"}
         answer = _refused(console, "PATCH", path, {"name": account["name"], **changes})
         assert answer["errors"][0]["field"] == name and words in answer["detail"]
         told = console.call("POST", f"{path}/test-connectivity", changes, expect=200)
