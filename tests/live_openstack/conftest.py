@@ -1,7 +1,7 @@
 """The lab (`bin/lab up`), found by asking it. Whoever asks for these tests has it running: without it they fail.
 
 `ground` is a cloud project of the tests' own, so that nobody who uses the lab meanwhile is in the way; what they make lies in
-it or has a name that begins with `skylive`, and is removed at the end, also after a failure.
+it or bears the run's name, and is removed at the end, also after a failure; what a killed run left goes an hour later.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -140,6 +139,7 @@ class Ground:
     subnet: str
     subnet_id: str
     clients: dict[str, Client] = field(default_factory=dict)
+    credentials: list[str] = field(default_factory=list)
 
     def client(self, *commands: str, cloud: str = "demo") -> Json:
         """Run commands of the `openstack` client in this project, each when no balancer is busy any more; what the last one
@@ -162,13 +162,13 @@ class Ground:
             **changes,
         }  # fmt: skip
 
-    def application_credential(self, cloud: str = "demo") -> Json:
-        """The same form with a fresh application credential of that user. It ends with the project."""
-        made = self.client(f"application credential create -f json {PREFIX}-{uuid.uuid4().hex[:8]}", cloud=cloud)
+    def application_credential(self) -> Json:
+        """The same form for `demo`, with a fresh application credential."""
+        made = self.client(f"application credential create -f json {PREFIX}-{len(self.credentials)}")
+        self.credentials.append(made["ID"])
         form = self.login(
-            cloud, name=f"{cloud} by credential", auth_kind="application_credential", secret=made["Secret"]
+            auth_kind="application_credential", application_credential_id=made["ID"], secret=made["Secret"]
         )
-        form |= {"application_credential_id": made["ID"]}
         return {k: v for k, v in form.items() if k not in ("username", "project_name")}
 
     def dump(self) -> dict[str, Json]:
@@ -180,21 +180,30 @@ class Ground:
 def ground(lab: Lab) -> Iterator[Ground]:
     raw = Raw(lab.status)
     raw.remove_leftovers()
-    name = f"{PREFIX}-{uuid.uuid4().hex[:8]}"
+    ground = Ground(lab, raw, PREFIX, "", f"{PREFIX}-v4", "")
+    try:
+        yield _furnished(ground)
+    finally:
+        for credential in ground.credentials:
+            ground.clients["demo"](f"application credential delete {credential}")
+        for client in ground.clients.values():
+            client.close()
+        raw.remove(PREFIX)
+        raw.close()
+
+
+def _furnished(ground: Ground) -> Ground:
+    """Make the project, its roles and its network."""
+    name = ground.project
     administrator = Client("admin")
     project = json.loads(administrator(f"project create -f json --domain default {name}"))
     for user, role in (("demo", "member"), ("reader", "reader")):
         administrator(f"role add --project {name} --user {user} {role}")
     administrator.close()
-    ground = Ground(lab, raw, name, project["id"], f"{name}-v4", "")
     ground.client(f"network create {name}")
-    subnet = ground.client(f"subnet create -f json --network {name} --subnet-range 10.77.0.0/24 {name}-v4")
-    ground.client(f"router create --external-gateway public {name}", f"router add subnet {name} {name}-v4")
-    yield replace(ground, subnet_id=subnet["id"])
-    for client in ground.clients.values():
-        client.close()
-    raw.remove_leftovers()
-    raw.close()
+    subnet = ground.client(f"subnet create -f json --network {name} --subnet-range 10.77.0.0/24 {ground.subnet}")
+    ground.client(f"router create --external-gateway public {name}", f"router add subnet {name} {ground.subnet}")
+    return replace(ground, project_id=project["id"], subnet_id=subnet["id"])
 
 
 @pytest.fixture

@@ -16,7 +16,10 @@ from typing import Any
 import httpx
 
 BIN = Path(__file__).resolve().parents[2] / "bin" / "lab"
-PREFIX = "skylive"
+# Whatever a run makes bears its name, so that two runs at once do not meet.
+FAMILY = "skylive"
+PREFIX = f"{FAMILY}-{int(time.time()):x}-{os.getpid():x}"
+LEFT_AFTER = 3600.0  # seconds; what an older run made was left behind
 KINDS = ("loadbalancers", "listeners", "pools", "l7policies", "healthmonitors")
 # What moves by itself: health, the times that move with it, and the statuses in between.
 MOVING = frozenset({"operating_status", "updated_at", "provisioning_status"})
@@ -149,14 +152,20 @@ class Raw:
     def floating_ip(self, floating_ip_id: str) -> Json:
         return dict(self._get(f"{self._network}/floatingips/{floating_ip_id}")["floatingip"])
 
-    def remove_leftovers(self, prefix: str = PREFIX) -> None:
-        """Everything whose name begins with the prefix goes, with what projects of such a name hold."""
-        projects = {
-            p["id"] for p in self._get(f"{self._identity}/projects")["projects"] if p["name"].startswith(prefix)
-        }
+    def remove_leftovers(self) -> None:
+        """What runs of long ago left behind goes."""
+        before = time.time() - LEFT_AFTER
+        names = {p["name"] for p in self._projects() if p["name"].startswith(f"{FAMILY}-")}
+        for name in names:
+            if int(name.split("-")[1], 16) < before:
+                self.remove(name)
+
+    def remove(self, run: str) -> None:
+        """Everything whose name begins with the run's goes, with what its project holds."""
+        projects = {p["id"] for p in self._projects() if p["name"] == run}
 
         def mine(row: Json) -> bool:
-            return row["project_id"] in projects or str(row.get("name") or "").startswith(prefix)
+            return row["project_id"] in projects or str(row.get("name") or "").startswith(run)
 
         for row in filter(mine, self.rows("loadbalancers")):
             self._remove_balancer(row)
@@ -188,6 +197,9 @@ class Raw:
         if self.settled(row["id"]):
             self._http.delete(f"{self._balancing}/loadbalancers/{row['id']}", params={"cascade": "true"})
             self.settled(row["id"])
+
+    def _projects(self) -> list[Json]:
+        return list(self._get(f"{self._identity}/projects")["projects"])
 
     def _network_rows(self, kind: str, **query: str) -> list[Json]:
         return list(self._get(f"{self._network}/{kind}", **query)[kind.replace("-", "_")])

@@ -18,7 +18,7 @@ from compute.clouds.openstack.session import CloudSession, identity_url
 from compute.clouds.ports import BalancerPort, Cloud, Region
 from compute.clouds.specs import BalancerSpec, ListenerSpec, MemberSpec, PoolSpec
 from tests.live_openstack.conftest import Counter, Lab, settled
-from tests.live_openstack.outside import PREFIX
+from tests.live_openstack.outside import FAMILY
 
 pytestmark = pytest.mark.live_openstack
 
@@ -89,7 +89,7 @@ def test_the_account_is_described_and_checked(opened: Opened, counter: Counter) 
 
 def test_projects_are_all_for_an_administrator_and_the_own_for_others(opened: Opened) -> None:
     def projects(user: str) -> set[str]:
-        return {p.name for p in opened(user).account.projects() if not p.name.startswith(PREFIX)}
+        return {p.name for p in opened(user).account.projects() if not p.name.startswith(FAMILY)}
 
     assert {"admin", "demo", "demo2", "service"} <= projects("admin")
     assert projects("demo") == {"demo", "demo2"}

@@ -18,7 +18,7 @@ THEIRS, OURS = f"{PREFIX}-theirs", f"{PREFIX}-shop"
 LOGINS: dict[str, Callable[[Ground], Json]] = {
     "administrator": lambda ground: ground.login("admin", project_name="admin"),
     "member": lambda ground: ground.login("demo"),
-    "application credential": lambda ground: ground.application_credential("demo"),
+    "application credential": lambda ground: ground.application_credential(),
 }
 
 
