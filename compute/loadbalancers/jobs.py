@@ -22,7 +22,7 @@ from compute.clouds.specs import State, TreeState
 from compute.eips.models import Eip
 from compute.loadbalancers import desired, mirror, rules, services, state
 from compute.loadbalancers.choices import PENDING_WORDS
-from compute.loadbalancers.looking import load, locked, look, region_of
+from compute.loadbalancers.looking import load, locked, look, region_of, tree_in_flight
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import CASCADE, KIND_WORDS, Sight, Wanted, WantedTree, fields_of, plan, recognise
 from compute.work import TaskWatch
@@ -593,6 +593,23 @@ def read(context: Context) -> Later | None:
     return None
 
 
+def probe(context: Context) -> None:
+    """The job `loadbalancer.probe`: look once more at a new tree, whose members the cloud has probed meanwhile.
+
+    Nobody waits for it: it stands on a line of its own, and leaves the tree to whoever works on it.
+    """
+    lb, began = load(context.task.resource_id), context.now()
+    if lb.deleted_at is not None or tree_in_flight(lb.pk, began):
+        return
+    with watching(TaskWatch(context)):
+        tree = look(lb, region_of(lb), desired.wanted_tree(lb, ()), everything=True)
+    with context.owning():
+        lb = locked(lb.pk)
+        if tree is not None and lb.deleted_at is None and not tree_in_flight(lb.pk, began):
+            mirror.TreeWriter(lb, actor=product_actor(), task_id=context.task.pk).record(tree)
+            state.refresh(lb)
+
+
 def ended(task: Task) -> None:
     """In whatever way a task ends, the tree's statuses are brought up to date in the same transaction."""
     lb = LoadBalancer.objects.filter(pk=task.resource_id, deleted_at=None).first()
@@ -603,7 +620,7 @@ def ended(task: Task) -> None:
     if task.state == DONE and made and lb.enabled and lb.operating_status in ("OFFLINE", ""):
         # A new tree is ACTIVE some seconds before its members are probed: it is read once more, so that nothing stays OFFLINE.
         tasks.start(
-            "loadbalancer.read", lb, actor=product_actor(), line=lb.line, delay=HEALTH_SETTLES,
+            "loadbalancer.probe", lb, actor=product_actor(), line=f"probe:{lb.pk}", delay=HEALTH_SETTLES,
             project_id=lb.project_id, domain_id=task.domain_id,
         )  # fmt: skip
 
@@ -617,3 +634,4 @@ def register_jobs(preview: Preview) -> None:
         )
     )  # fmt: skip
     register(Job("loadbalancer.read", "Read load balancer", read, limit=timedelta(minutes=10), ended=ended))
+    register(Job("loadbalancer.probe", "Look at the health of load balancer", probe, limit=timedelta(minutes=10)))

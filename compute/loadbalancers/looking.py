@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
+
+from django.db.models import Q
 
 from compute.accounts.models import with_account
 from compute.accounts.opening import open_region
 from compute.clouds.errors import Gone
 from compute.clouds.ports import Region
 from compute.clouds.specs import TreeState
-from compute.loadbalancers.models import LoadBalancer
+from compute.loadbalancers.models import LoadBalancer, line_of
 from compute.loadbalancers.plan import WantedTree
+from core.tasks.models import OPEN, Task
 
 RELATED = ("project__domain", "manager", "region", "network")
 
@@ -44,3 +48,14 @@ def look(lb: LoadBalancer, region: Region, wanted: WantedTree, *, everything: bo
     return TreeState(
         tree.balancer, tree.listeners, tree.pools, tree.members, tree.policies, tree.monitors, tuple(addresses)
     )
+
+
+def at_work(began: datetime) -> Q:
+    """Tasks that are open, or that ended after a reading began. `began` is the database's time."""
+    return Q(state__in=OPEN) | Q(ended_at__gte=began)
+
+
+def tree_in_flight(lb_id: Any, began: datetime) -> bool:
+    """True when such a task stands on the tree's line: what was read may be older than what it did. Ask with the tree's root
+    locked."""
+    return Task.objects.filter(at_work(began), line=line_of(lb_id)).exists()

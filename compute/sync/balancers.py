@@ -19,11 +19,12 @@ from compute.clouds.errors import Gone
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.loadbalancers import desired, mirror, state
+from compute.loadbalancers.looking import tree_in_flight
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network
 from compute.regions.models import CloudRegion
 from compute.sync.bulk import chunks, held
-from compute.sync.inflight import IN_FLIGHT, tree_in_flight
+from compute.sync.inflight import IN_FLIGHT
 from compute.sync.models import SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
 from core.audit.services import record

@@ -6,22 +6,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
-
-from compute.loadbalancers.models import line_of
-from core.tasks.models import OPEN, Task
+from compute.loadbalancers.looking import at_work
+from core.tasks.models import Task
 
 IN_FLIGHT = "change in flight"
-
-
-def at_work(began: datetime) -> Q:
-    """Tasks that are open, or that ended after the listing began. `began` is the database's time."""
-    return Q(state__in=OPEN) | Q(ended_at__gte=began)
-
-
-def tree_in_flight(lb_id: Any, began: datetime) -> bool:
-    """True when such a task stands on the tree's line. Ask with the tree's root locked."""
-    return Task.objects.filter(at_work(began), line=line_of(lb_id)).exists()
 
 
 def rows_in_flight(rows: Collection[Any], began: datetime) -> set[Any]:
