@@ -62,11 +62,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter]:
         yield counter
 
 
-def carry_out(*, within: float = 120.0) -> None:
-    """Run open tasks as workers would: each when it is due, until none is open."""
+def carry_out(line: str = "", *, within: float = 120.0) -> None:
+    """Run open tasks as workers would, each when it is due, until none is open: those of one line, or all."""
     end = time.monotonic() + within
     while True:
-        rows = list(Task.objects.filter(state__in=OPEN).order_by("id").values_list("pk", "due_at"))
+        tasks = Task.objects.filter(state__in=OPEN, **({"line": line} if line else {}))
+        rows = list(tasks.order_by("id").values_list("pk", "due_at"))
         if not rows:
             return
         assert time.monotonic() < end, f"{len(rows)} tasks are still open after {within:.0f} s"
@@ -121,7 +122,7 @@ class Console:
 
     def ended(self, answer: Json, *, within: float = 120.0) -> Json:
         """Carry out what a change started; its task, in whatever way it ended."""
-        carry_out(within=within)
+        carry_out(self.task(answer)["line"], within=within)
         return self.task(answer)
 
     def task(self, answer: Json) -> Json:

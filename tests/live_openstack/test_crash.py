@@ -38,11 +38,11 @@ DELETING: dict[str, Callable[[Points], bool]] = {
 }
 
 
-def die(monkeypatch: pytest.MonkeyPatch, when: Callable[[Points], bool]) -> None:
-    """Carry out what is open, until the worker dies; then find its task as the reaper finds it."""
+def die(monkeypatch: pytest.MonkeyPatch, task: Json, when: Callable[[Points], bool]) -> None:
+    """Carry out a task until its worker dies."""
     with killing(monkeypatch, None) as killer:
         killer.pass_point = _deadly(killer, when)  # type: ignore[method-assign]
-        carry_out()
+        carry_out(task["line"])
     assert when(killer.points), "the point was not passed"
 
 
@@ -70,7 +70,7 @@ def test_one_tree_whenever_its_maker_dies(
     answer = console.change(
         "POST", "compute/loadbalancers", shop(console, account, f"{PREFIX}-crash", subnet=swept.subnet)
     )
-    die(monkeypatch, when)
+    die(monkeypatch, console.task(answer), when)
     assert swept.raw.count(swept.project_id)["loadbalancers"] == at_the_cloud
     assert bool(LoadBalancer.objects.get().external_id) is known
     assert console.task(answer)["state"] == "running"
@@ -95,7 +95,7 @@ def test_gone_whenever_its_remover_dies(
 ) -> None:
     balancer = built(console, account, f"{PREFIX}-crash", subnet=swept.subnet)
     answer = console.change("DELETE", f"compute/loadbalancers/{balancer['id']}", cascade="true")
-    die(monkeypatch, DELETING[point])
+    die(monkeypatch, console.task(answer), DELETING[point])
     assert console.get(f"compute/loadbalancers/{balancer['id']}")["status"] == "deleting"
 
     bury_worker()

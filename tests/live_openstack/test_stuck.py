@@ -11,7 +11,7 @@ from core.tasks.models import Task
 from core.tasks.runner import run_task
 from tests.live_openstack.conftest import Ground
 from tests.live_openstack.outside import PREFIX, differences, force_status, frozen
-from tests.live_openstack.product import Console, Json, built, registered, shop
+from tests.live_openstack.product import Console, Json, built, carry_out, registered, shop
 
 pytestmark = pytest.mark.live_openstack
 
@@ -78,3 +78,17 @@ def test_a_balancer_in_error_takes_no_change_but_can_be_deleted(console: Console
         assert console.get(here)["status"] == status
     console.done(console.change("DELETE", here, cascade="true"))
     assert swept.dump() == {}
+
+
+def test_the_health_of_a_new_balancer_is_read_and_nobody_waits_for_it(
+    console: Console, swept: Ground, account: Json
+) -> None:
+    """ACTIVE comes some seconds before the members are probed: the tree is read once more, behind everybody's work."""
+    balancer = built(console, account, f"{PREFIX}-health", subnet=swept.subnet)
+    backend = console.one("compute/loadbalancerbackends", address="10.77.0.5")
+    began = time.monotonic()
+    change = {"name": backend["name"], "weight": 3}
+    console.done(console.change("PATCH", f"compute/loadbalancerbackends/{backend['id']}", change))
+    assert time.monotonic() - began < jobs.HEALTH_SETTLES - 3
+    carry_out()
+    assert console.get(f"compute/loadbalancers/{balancer['id']}")["operating_status"] == "ONLINE"
