@@ -172,11 +172,13 @@ class Reconciler:
         """One problem for the task out of the refused steps: what was made, what was not, and why."""
         problems = list(self.refused.values())
         first = problems[0]
-        several = f"{len(problems)} steps were refused. " + " ".join(p.detail for p in problems)
+        # Steps that went out in one call were refused in one answer: it is told once, about the first of them.
+        answers = {p.cloud_request_id or p.detail: p.detail for p in reversed(problems)}
+        told = " ".join(reversed(answers.values()))
         summary = Remembered(
             {
                 **first.as_dict(),
-                "detail": first.detail if len(problems) == 1 else several,
+                "detail": told if len(problems) == 1 else f"{len(problems)} steps were refused. {told}",
                 "hint": "Run the task again when the reason is gone, or take back what was not sent.",
             }
         )
