@@ -202,6 +202,8 @@ def test_a_reader_sees_all_and_is_refused_with_the_reason(console: Console, swep
     task = console.ended(answer)
     assert task["state"] == "failed"
     _carries_the_reason(task["problem"])
+    assert task["problem"]["detail"].startswith("5 steps were refused. ")
+    assert task["problem"]["detail"].count("was not created") == 1
     row = console.get(f"compute/loadbalancers/{answer['resource']['id']}")
     assert row["status"] == "create_failed"
     _carries_the_reason(row["failure"])
