@@ -10,7 +10,7 @@ from django.utils import timezone
 from compute.accounts.choices import AccountStatus, SyncStatus
 from compute.accounts.models import CloudAccount
 from compute.eips.models import Eip
-from compute.loadbalancers.mirror import bury_tree
+from compute.loadbalancers.mirror.burying import bury_tree
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject

@@ -6,6 +6,8 @@ the names of `FIELDS`; `raw` is the cloud's own object for people to read.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,6 +110,11 @@ class State:
     project_id: str = ""
     updated_at: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """Names what the cloud said; equal digests mean that nothing needs to be written."""
+        said = [self.fields, self.refs, self.provisioning, self.operating, self.name, list(self.tags)]
+        return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from django.db import transaction
 from compute.clouds.errors import CloudError
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import PENDING_WORDS
-from compute.loadbalancers.looking import load, look, region_of
 from compute.loadbalancers.models import LoadBalancer
 from compute.loadbalancers.plan import plan
+from compute.loadbalancers.reconcile.looking import load, look, region_of
 from core.engine.plan import Plan
 from core.engine.writing import Change
 

@@ -18,9 +18,12 @@ from compute.accounts.models import with_account
 from compute.clouds.errors import Gone
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
-from compute.loadbalancers import desired, mirror, state
-from compute.loadbalancers.looking import tree_in_flight
+from compute.loadbalancers import desired, state
+from compute.loadbalancers.mirror.burying import bury_tree
+from compute.loadbalancers.mirror.importing import import_balancer
+from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import LoadBalancer
+from compute.loadbalancers.reconcile.looking import tree_in_flight
 from compute.networks.models import Network
 from compute.regions.models import CloudRegion
 from compute.sync.bulk import chunks, held
@@ -137,7 +140,7 @@ class BalancerSync:
         if not known and not row.external_id:
             record(self.reading.actor, "import", row, note="its creation had got no answer and was found at the cloud")
             self.part.changed += 1
-        count = mirror.TreeWriter(row, actor=self.reading.actor).record(tree)
+        count = TreeWriter(row, actor=self.reading.actor).record(tree)
         for note in count.notes:
             self.part.note(note)
         if known and (count.added or count.changed or count.gone):
@@ -164,7 +167,7 @@ class BalancerSync:
         network = Network.objects.filter(**self.place, external_id=subnet, deleted_at=None).first()
         project = Project.objects.select_related("domain").get(pk=project_id)
         place = {**self.place, "project": project, "external_project_id": item.project_id}
-        row = mirror.import_balancer(item, place=place, network=network)
+        row = import_balancer(item, place=place, network=network)
         record(self.reading.actor, "import", row, note="found at the cloud")
         self.part.added += 1
         return row
@@ -189,7 +192,7 @@ class BalancerSync:
                     self.part.skipped += 1
                     self.part.note(f"{row.name}: {IN_FLIGHT}")
                 elif adopt:
-                    mirror.bury_tree(row, timezone.now())
+                    bury_tree(row, timezone.now())
                     record(self.reading.actor, "delete", row, note="gone outside")
                     self.part.gone += 1
                 else:

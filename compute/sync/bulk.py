@@ -20,7 +20,6 @@ from django.utils import timezone
 from compute.accounts.models import with_account
 from compute.clouds.ports import Region
 from compute.clouds.specs import State
-from compute.loadbalancers.mirror import digest
 from compute.regions.models import CloudRegion
 from compute.sync.inflight import IN_FLIGHT, rows_in_flight
 from compute.sync.models import PARTIAL, SyncPart
@@ -192,7 +191,9 @@ def held(part: SyncPart, gone: int, total: int, word: str) -> bool:
 
 def _same(row: Any, item: State, values: Mapping[str, Any]) -> bool:
     return (
-        row is not None and row.observed_digest == digest(item) and all(getattr(row, k) == v for k, v in values.items())
+        row is not None
+        and row.observed_digest == item.digest()
+        and all(getattr(row, k) == v for k, v in values.items())
     )
 
 
@@ -200,7 +201,7 @@ def _write(row: Any, item: State, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         setattr(row, name, value)
     row.external_id, row.cloud_name = item.external_id, item.name[:255]
-    row.observed, row.observed_at, row.observed_digest = dict(item.fields), timezone.now(), digest(item)
+    row.observed, row.observed_at, row.observed_digest = dict(item.fields), timezone.now(), item.digest()
     row.observed_version += 1
     row.provisioning_status, row.raw = item.provisioning, dict(item.raw)
 

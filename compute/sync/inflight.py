@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from compute.loadbalancers.looking import at_work
+from compute.loadbalancers.reconcile.looking import at_work
 from core.tasks.models import Task
 
 IN_FLIGHT = "change in flight"

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from compute.loadbalancers import jobs, services
+from compute.loadbalancers import services
+from compute.loadbalancers.reconcile import waiting
 from core.tasks.models import TaskEvent
 from tests.world import REGION, World, ended
 
@@ -45,7 +46,7 @@ def test_a01_busy_for_too_long_says_since_when(world: World, monkeypatch: pytest
     lb = world.created(listeners=[])
     world.cloud.force(REGION, lb.external_id, provisioning="PENDING_UPDATE")
     change = services.listener_create(actor=world.actor, loadbalancer=lb, listener_type="http", listener_port=80)
-    monkeypatch.setattr(jobs, "SETTLE_LIMIT", timedelta(seconds=0))
+    monkeypatch.setattr(waiting, "SETTLE_LIMIT", timedelta(seconds=0))
     world.work()
     task = ended(change)
     assert task.state == "failed"

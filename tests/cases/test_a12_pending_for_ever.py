@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from compute.loadbalancers import jobs, services
+from compute.loadbalancers import services
+from compute.loadbalancers.reconcile import waiting
 from core.tasks.models import Task
 from core.tasks.runner import run_task
 from tests.world import REGION, World, ended
@@ -33,7 +34,7 @@ def test_a12_ends_as_stuck_and_goes_away_by_itself(world: World, monkeypatch: py
     world.cloud.force(REGION, lb.external_id, provisioning="PENDING_UPDATE")
     change = services.loadbalancer_update(lb, actor=world.actor, description="new")
     other = world.create("other")
-    monkeypatch.setattr(jobs, "SETTLE_LIMIT", timedelta(seconds=0))
+    monkeypatch.setattr(waiting, "SETTLE_LIMIT", timedelta(seconds=0))
     world.work()
     task = ended(change)
     assert task.state == "failed"

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from compute.clouds import memory
-from compute.loadbalancers import jobs
+from compute.loadbalancers.reconcile import waiting
 from tests.world import World, make_world
 
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(waiting.time, "sleep", lambda seconds: None)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 from compute.accounts.models import with_account
 from compute.eips.models import Eip
 from compute.loadbalancers import desired, rules
-from compute.loadbalancers.mirror import unique_name
+from compute.loadbalancers.mirror.importing import unique_name
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.services.trees import RIGHT, send
 from core.access import Actor, ensure

@@ -14,7 +14,8 @@ from compute.accounts.models import CloudAccount
 from compute.clouds.memory.account import Account
 from compute.clouds.memory.network import Network as NetworkPort
 from compute.eips.models import Eip
-from compute.loadbalancers import mirror, services
+from compute.loadbalancers import services
+from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Vpc
 from compute.projects.models import ExternalProject
@@ -132,14 +133,14 @@ def test_one_bad_object_of_a_flat_kind_is_left_out(world: World, kind: Any, monk
 
 def test_one_bad_tree_is_left_out(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     bad, good = tree(world, "bad"), tree(world, "good")
-    real = mirror.TreeWriter.record
+    real = TreeWriter.record
 
     def record(self: Any, seen: Any, **kwargs: Any) -> Any:
         if seen.balancer.external_id == bad:
             raise ValueError("x")
         return real(self, seen, **kwargs)
 
-    monkeypatch.setattr(mirror.TreeWriter, "record", record)
+    monkeypatch.setattr(TreeWriter, "record", record)
     world.sync()
     assert set(LoadBalancer.objects.values_list("external_id", flat=True)) == {good}
     assert last("loadbalancers").state == "partial"

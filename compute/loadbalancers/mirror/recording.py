@@ -1,4 +1,4 @@
-"""State from the cloud → rows of one tree. Used by the reconcile job after each look, and by sync for trees that moved.
+"""What a cloud says of one tree → its rows. Used by the reconcile job after each look, and by sync for trees that moved.
 
 Everything a cloud says is recorded (`observed`); what was changed outside is taken over only where nobody wants something
 else, the object is ACTIVE, and the account's policy is *adopt*. What is not ours is never removed at the cloud from here.
@@ -6,9 +6,7 @@ else, the object is ACTIVE, and the account's policy is *adopt*. What is not our
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -17,24 +15,26 @@ from django.utils import timezone
 
 from compute.accounts.choices import DriftPolicy
 from compute.clouds.specs import State, TreeState
-from compute.eips.models import Eip
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import (
     ALGORITHM_OF,
     SCHEDULER_OF,
-    AddressType,
-    Association,
-    StickyType,
 )
-from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
+from compute.loadbalancers.mirror.burying import bury, is_last_use
+from compute.loadbalancers.mirror.importing import (
+    free_name,
+    import_listener,
+    import_members,
+    import_pool,
+    sticky_columns,
+)
+from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import Sight, WantedTree, fields_of, observed_fields, recognise
-from compute.networks.models import Network
 from core.access import Actor
 from core.audit.models import AuditEvent
 from core.audit.services import entry, record_many
 from core.engine.changes import plain
 from core.engine.merge import take_over
-from core.models import live
 
 COLUMN_OF = {
     "timeout_client_data": "client_idle_timeout",
@@ -53,15 +53,6 @@ class Count:
     changed: int = 0
     gone: int = 0
     notes: list[str] = field(default_factory=list)
-
-
-def digest(state: State) -> str:
-    """Names what a cloud said about one object; equal digests mean that nothing needs to be written."""
-    text = json.dumps(
-        [state.fields, state.refs, state.provisioning, state.operating, state.name, list(state.tags)],
-        sort_keys=True, default=str,
-    )  # fmt: skip
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class TreeWriter:
@@ -111,7 +102,7 @@ class TreeWriter:
         return self.count
 
     def _rows(self) -> dict[str, Any]:
-        """The tree's rows by id, locked against services for the length of the transaction."""
+        """The tree's rows by id. Services change them only with the root locked, which the caller holds."""
         lb = self.lb
         found: dict[str, Any] = {str(lb.pk): lb}
         for queryset in (
@@ -127,7 +118,7 @@ class TreeWriter:
     def _seen(
         self, row: Any, kind: str, state: State, wanted: Mapping[str, Any], observed: Mapping[str, Any], adopted: bool
     ) -> None:
-        mark = digest(state)
+        mark = state.digest()
         fresh = adopted or row.observed_digest != mark
         names = fields_of(kind)
         if adopted:
@@ -202,7 +193,7 @@ class TreeWriter:
             if name == "name":
                 values["cloud_name"] = value or ""
                 if kind in ("loadbalancer", "listener") and value:
-                    values["name"] = self._free_name(type(row), value, row)
+                    values["name"] = free_name(self.lb, type(row), value, row)
             elif name == "default_pool":
                 if value == "" or not str(value).startswith("id:"):
                     values["pool_binding_id"] = value or None
@@ -217,13 +208,6 @@ class TreeWriter:
                 values[COLUMN_OF.get(name, name)] = value if value is not None else ""
         return values
 
-    def _free_name(self, model: Any, wish: str, row: Any = None) -> str:
-        """Our name for something of the cloud: the cloud's, with a suffix where it is taken by another live row."""
-        scope = {"project": self.lb.project_id} if model is LoadBalancer else {"loadbalancer": self.lb}
-        rows = model.objects.filter(live(), **scope, name__startswith=wish[:110])
-        taken = set((rows.exclude(pk=row.pk) if row is not None else rows).values_list("name", flat=True))
-        return unique_name(wish, taken)
-
     def _gone(self, row: Any) -> None:
         """A row that the cloud no longer has: by our tombstone it is done; else it was removed outside."""
         if isinstance(row, MemberBinding) and row.pool_binding_id in self._gone_pools:
@@ -234,7 +218,7 @@ class TreeWriter:
             if not self.adopt:
                 self.count.notes.append(f"{row} is missing in the cloud")
                 return
-            told = row.backend if isinstance(row, MemberBinding) and _is_last_use(row) else row
+            told = row.backend if isinstance(row, MemberBinding) and is_last_use(row) else row
             self._audit.append(entry(self.actor, "delete", told, note="gone outside", task_id=self.task_id))
             self.count.gone += 1
         bury([row], self.now)
@@ -246,7 +230,8 @@ class TreeWriter:
         known = {s.external_id for s in sight.states.values()} | {w.external_id for w in wanted.all() if w.external_id}
         fresh = [state for state in tree.pools if state.external_id not in known]
         for state in fresh:
-            self._import_pool(state)
+            import_pool(self.lb, state, self.now)
+        self.count.added += len(fresh)
         return bool(fresh)
 
     def _import(self, tree: TreeState, wanted: WantedTree, sight: Sight) -> None:
@@ -257,93 +242,13 @@ class TreeWriter:
             if pool_id in pool_rows:
                 fresh = [m for m in members if m.external_id not in known | tombs]
                 if fresh:
-                    self._import_members(
-                        PoolBinding.objects.select_related("backend_group").get(pk=pool_rows[pool_id]), fresh
-                    )
+                    binding = PoolBinding.objects.select_related("backend_group").get(pk=pool_rows[pool_id])
+                    import_members(self.lb, binding, fresh, self.now)
+                    self.count.added += len(fresh)
         for state in tree.listeners:
             if state.external_id not in known | tombs:
-                self._import_listener(state, pool_rows)
-
-    def _mirrored(self, state: State, observed: Mapping[str, Any], kind: str) -> dict[str, Any]:
-        self.count.added += 1
-        return {
-            "external_id": state.external_id,
-            "cloud_name": state.name,
-            "applied": {n: observed[n] for n in fields_of(kind) if n in observed},
-            "observed": dict(observed),
-            "observed_at": self.now,
-            "observed_version": 1,
-            "observed_digest": digest(state),
-            "provisioning_status": state.provisioning,
-            "operating_status": state.operating,
-            "raw": dict(state.raw),
-            "imported_at": self.now,
-        }
-
-    def _import_pool(self, state: State) -> PoolBinding:
-        fields = dict(state.fields)
-        group = BackendGroup(
-            loadbalancer=self.lb,
-            name=self._free_name(BackendGroup, state.name or f"pool-{state.external_id[:8]}"),
-            description=str(fields.get("description") or "")[:255],
-        )
-        group.save(force_insert=True)
-        binding = PoolBinding(
-            loadbalancer=self.lb,
-            backend_group=group,
-            associated_type=Association.NONE,
-            protocol=fields.get("protocol", ""),
-            scheduler=SCHEDULER_OF.get(str(fields.get("algorithm")), "wrr"),
-            enabled=fields.get("enabled", True),
-            **sticky_columns(fields.get("session_persistence") or {}),
-            **self._mirrored(state, fields, "pool"),
-        )
-        binding.save(force_insert=True)
-        return binding
-
-    def _import_members(self, binding: PoolBinding, states: Iterable[State]) -> None:
-        group = binding.backend_group
-        taken = set(Backend.objects.filter(live(), backend_group=group).values_list("name", flat=True))
-        networks = {n.external_id: n for n in Network.objects.filter(manager=self.lb.manager, region=self.lb.region, deleted_at=None,
-                    external_id__in={str(s.fields.get("subnet_id") or "") for s in states})}  # fmt: skip
-        backends, members = [], []
-        for state in states:
-            f = state.fields
-            name = unique_name(state.name or f"{group.name}-{f['address']}-{f['port']}", taken)
-            taken.add(name)
-            backend = Backend(
-                backend_group=group,
-                name=name,
-                address=f["address"],
-                port=f["port"],
-                weight=f.get("weight", 1),
-                enabled=f.get("enabled", True),
-                network=networks.get(str(f.get("subnet_id") or "")),
-            )
-            backends.append(backend)
-            members.append(MemberBinding(pool_binding=binding, backend=backend, **self._mirrored(state, f, "member")))
-        Backend.objects.bulk_create(backends, batch_size=500)
-        MemberBinding.objects.bulk_create(members, batch_size=500)
-
-    def _import_listener(self, state: State, pool_rows: Mapping[str, str]) -> None:
-        f = dict(state.fields)
-        pool_id = f.pop("default_pool_id", "") or ""
-        f["default_pool"] = pool_rows.get(pool_id, f"id:{pool_id}") if pool_id else ""
-        listener = Listener(
-            loadbalancer=self.lb,
-            name=self._free_name(Listener, state.name or f"{f['protocol']}-{f['port']}"),
-            description=str(f.get("description") or "")[:255],
-            listener_type=f["protocol"],
-            listener_port=f["port"],
-            pool_binding_id=pool_rows.get(pool_id),
-            enabled=f.get("enabled", True),
-            connection_limit=f.get("connection_limit", -1),
-            client_idle_timeout=f.get("timeout_client_data") or 50000,
-            backend_connect_timeout=f.get("timeout_member_connect") or 5000,
-            backend_idle_timeout=f.get("timeout_member_data") or 50000,
-            **self._mirrored(state, f, "listener"),
-        )
-        listener.save(force_insert=True)
+                import_listener(self.lb, state, pool_rows, self.now)
+                self.count.added += 1
 
     # -- the root
 
@@ -374,24 +279,6 @@ class TreeWriter:
         )  # fmt: skip
 
 
-def unique_name(wish: str, taken: Iterable[str]) -> str:
-    """`wish`, or with the first free of the suffixes -1, -2, … (rule 83)."""
-    used, wish = set(taken), wish[:128]
-    if wish not in used:
-        return wish
-    return next(n for k in range(1, len(used) + 2) if (n := f"{wish[:120]}-{k}") not in used)
-
-
-def sticky_columns(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A cloud's session persistence as our columns (spec 4.2, read back)."""
-    kind = value.get("type")
-    return {
-        "sticky_session": bool(kind),
-        "sticky_session_type": StickyType.SERVER if kind == "APP_COOKIE" else StickyType.INSERT,
-        "sticky_session_cookie": str(value.get("cookie_name") or "") if kind == "APP_COOKIE" else "",
-    }
-
-
 def _brief(state: State) -> dict[str, Any]:
     return {
         "external_id": state.external_id,
@@ -402,91 +289,3 @@ def _brief(state: State) -> dict[str, Any]:
         "operating": state.operating,
         "rules": state.raw.get("rules", []),
     }
-
-
-def import_balancer(state: State, *, place: Mapping[str, Any], network: Network | None) -> LoadBalancer:
-    """A balancer that is new to us, without its children. `place`: project, manager, region, external_project_id."""
-    taken = set(
-        LoadBalancer.objects.filter(live(), project=place["project"], name__startswith=state.name[:110]).values_list(
-            "name", flat=True
-        )
-    )
-    now = timezone.now()
-    f = state.fields
-    lb = LoadBalancer(
-        name=unique_name(state.name or f"lb-{state.external_id[:8]}", taken),
-        description=str(f.get("description") or "")[:255],
-        network=network,
-        address=str(f.get("address") or ""),
-        address_type=AddressType.INTRANET,
-        provider=str(f.get("provider") or ""),
-        availability_zone=str(f.get("availability_zone") or ""),
-        flavor_id=str(f.get("flavor_id") or ""),
-        enabled=f.get("enabled", True),
-        project_src="cloud",
-        external_id=state.external_id,
-        cloud_name=state.name,
-        applied={n: f[n] for n in fields_of("loadbalancer") if n in f},
-        imported_at=now,
-        **place,
-    )
-    lb.save(force_insert=True)
-    return lb
-
-
-def bury(rows: Iterable[Any], now: Any) -> None:
-    """Soft-delete rows, children first; a backend or group whose last use is gone goes when it carries a tombstone."""
-    for row in rows:
-        type(row).objects.filter(pk=row.pk).update(deleted_at=now, status="deleted")
-        row.deleted_at = now
-        if isinstance(row, Listener):
-            PoolBinding.objects.filter(listener=row).update(listener=None, associated_type=Association.NONE)
-        elif isinstance(row, PoolBinding):
-            MemberBinding.objects.filter(pool_binding=row, deleted_at=None).update(deleted_at=now, status="deleted")
-            Listener.objects.filter(pool_binding=row).update(pool_binding=None)
-            if row.imported_at and row.delete_requested_at is None and not _used(row.backend_group_id):
-                # A pool that was made outside and removed outside takes its definition with it.
-                Backend.objects.filter(backend_group=row.backend_group_id, deleted_at=None).update(
-                    deleted_at=now, status="deleted"
-                )
-                BackendGroup.objects.filter(pk=row.backend_group_id).update(deleted_at=now, status="deleted")
-        elif isinstance(row, MemberBinding) and row.delete_requested_at is None and _is_last_use(row):
-            # Somebody took it out of a pool that is still there: it is no part of the group any more.
-            Backend.objects.filter(pk=row.backend_id).update(deleted_at=now, status="deleted")
-
-
-def _is_last_use(member: MemberBinding) -> bool:
-    return not MemberBinding.objects.filter(backend=member.backend_id, deleted_at=None).exclude(pk=member.pk).exists()
-
-
-def _used(group_id: Any) -> bool:
-    return PoolBinding.objects.filter(backend_group=group_id, deleted_at=None).exists()
-
-
-def bury_unused(lb: LoadBalancer, now: Any) -> None:
-    """Groups and backends with a tombstone and no use left are done."""
-    dead = Backend.objects.filter(backend_group__loadbalancer=lb, deleted_at=None).exclude(delete_requested_at=None)
-    dead.exclude(bindings__deleted_at=None, bindings__isnull=False).update(deleted_at=now, status="deleted")
-    groups = BackendGroup.objects.filter(loadbalancer=lb, deleted_at=None).exclude(delete_requested_at=None)
-    groups.exclude(bindings__deleted_at=None, bindings__isnull=False).update(deleted_at=now, status="deleted")
-
-
-def bury_tree(lb: LoadBalancer, now: Any) -> None:
-    """The whole tree is gone at the cloud: soft-delete every row of it; elastic IPs become free."""
-    MemberBinding.objects.filter(pool_binding__loadbalancer=lb, deleted_at=None).update(
-        deleted_at=now, status="deleted"
-    )
-    Backend.objects.filter(backend_group__loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
-    PoolBinding.objects.filter(loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
-    Listener.objects.filter(loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
-    BackendGroup.objects.filter(loadbalancer=lb, deleted_at=None).update(deleted_at=now, status="deleted")
-    Eip.objects.filter(loadbalancer=lb).update(
-        loadbalancer=None, associate_type="", associate_id="", applied={"port_id": ""}, observed={"port_id": ""}
-    )
-    LoadBalancer.objects.filter(pk=lb.pk).update(
-        deleted_at=now,
-        status="deleted",
-        delete_requested_at=lb.delete_requested_at or now,
-        provisioning_status="DELETED",
-    )
-    lb.deleted_at = now

@@ -1,0 +1,156 @@
+"""Objects of a tree that are new to us → rows. What the cloud says becomes both what we want and what it accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from compute.clouds.specs import State
+from compute.loadbalancers.choices import SCHEDULER_OF, AddressType, Association, StickyType
+from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
+from compute.loadbalancers.plan import fields_of
+from compute.networks.models import Network
+from core.models import live
+
+
+def unique_name(wish: str, taken: Iterable[str]) -> str:
+    """`wish`, or with the first free of the suffixes -1, -2, … (rule 83)."""
+    used, wish = set(taken), wish[:128]
+    if wish not in used:
+        return wish
+    return next(n for k in range(1, len(used) + 2) if (n := f"{wish[:120]}-{k}") not in used)
+
+
+def sticky_columns(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A cloud's session persistence as our columns (spec 4.2, read back)."""
+    kind = value.get("type")
+    return {
+        "sticky_session": bool(kind),
+        "sticky_session_type": StickyType.SERVER if kind == "APP_COOKIE" else StickyType.INSERT,
+        "sticky_session_cookie": str(value.get("cookie_name") or "") if kind == "APP_COOKIE" else "",
+    }
+
+
+def free_name(lb: LoadBalancer, model: Any, wish: str, row: Any = None) -> str:
+    """Our name for something of the cloud: the cloud's, with a suffix where it is taken by another live row."""
+    scope = {"project": lb.project_id} if model is LoadBalancer else {"loadbalancer": lb}
+    rows = model.objects.filter(live(), **scope, name__startswith=wish[:110])
+    return unique_name(wish, rows.exclude(pk=row.pk if row else None).values_list("name", flat=True))
+
+
+def import_balancer(state: State, *, place: Mapping[str, Any], network: Network | None) -> LoadBalancer:
+    """A balancer that is new to us, without its children. `place`: project, manager, region, external_project_id."""
+    taken = set(
+        LoadBalancer.objects.filter(live(), project=place["project"], name__startswith=state.name[:110]).values_list(
+            "name", flat=True
+        )
+    )
+    now = timezone.now()
+    f = state.fields
+    lb = LoadBalancer(
+        name=unique_name(state.name or f"lb-{state.external_id[:8]}", taken),
+        description=str(f.get("description") or "")[:255],
+        network=network,
+        address=str(f.get("address") or ""),
+        address_type=AddressType.INTRANET,
+        provider=str(f.get("provider") or ""),
+        availability_zone=str(f.get("availability_zone") or ""),
+        flavor_id=str(f.get("flavor_id") or ""),
+        enabled=f.get("enabled", True),
+        project_src="cloud",
+        external_id=state.external_id,
+        cloud_name=state.name,
+        applied={n: f[n] for n in fields_of("loadbalancer") if n in f},
+        imported_at=now,
+        **place,
+    )
+    lb.save(force_insert=True)
+    return lb
+
+
+def import_pool(lb: LoadBalancer, state: State, now: datetime) -> None:
+    """A pool with a group of its own. Its members come with `import_members`."""
+    fields = dict(state.fields)
+    group = BackendGroup(
+        loadbalancer=lb,
+        name=free_name(lb, BackendGroup, state.name or f"pool-{state.external_id[:8]}"),
+        description=str(fields.get("description") or "")[:255],
+    )
+    group.save(force_insert=True)
+    PoolBinding(
+        loadbalancer=lb,
+        backend_group=group,
+        associated_type=Association.NONE,
+        protocol=fields.get("protocol", ""),
+        scheduler=SCHEDULER_OF.get(str(fields.get("algorithm")), "wrr"),
+        enabled=fields.get("enabled", True),
+        **sticky_columns(fields.get("session_persistence") or {}),
+        **_mirrored(state, fields, "pool", now),
+    ).save(force_insert=True)
+
+
+def import_members(lb: LoadBalancer, binding: PoolBinding, states: Sequence[State], now: datetime) -> None:
+    """Members of a pool that has a row, each with a backend in the pool's group."""
+    group = binding.backend_group
+    taken = set(Backend.objects.filter(live(), backend_group=group).values_list("name", flat=True))
+    subnets = {str(s.fields.get("subnet_id") or "") for s in states}
+    here = Network.objects.filter(manager=lb.manager, region=lb.region, deleted_at=None, external_id__in=subnets)
+    networks = {n.external_id: n for n in here}
+    backends, members = [], []
+    for state in states:
+        f = state.fields
+        name = unique_name(state.name or f"{group.name}-{f['address']}-{f['port']}", taken)
+        taken.add(name)
+        backend = Backend(
+            backend_group=group,
+            name=name,
+            address=f["address"],
+            port=f["port"],
+            weight=f.get("weight", 1),
+            enabled=f.get("enabled", True),
+            network=networks.get(str(f.get("subnet_id") or "")),
+        )
+        backends.append(backend)
+        members.append(MemberBinding(pool_binding=binding, backend=backend, **_mirrored(state, f, "member", now)))
+    Backend.objects.bulk_create(backends, batch_size=500)
+    MemberBinding.objects.bulk_create(members, batch_size=500)
+
+
+def import_listener(lb: LoadBalancer, state: State, pool_rows: Mapping[str, str], now: datetime) -> None:
+    """A listener; its default pool is one of `pool_rows` (our rows by the cloud's ids) or is kept by the cloud's id."""
+    f = dict(state.fields)
+    pool_id = f.pop("default_pool_id", "") or ""
+    f["default_pool"] = pool_rows.get(pool_id, f"id:{pool_id}") if pool_id else ""
+    Listener(
+        loadbalancer=lb,
+        name=free_name(lb, Listener, state.name or f"{f['protocol']}-{f['port']}"),
+        description=str(f.get("description") or "")[:255],
+        listener_type=f["protocol"],
+        listener_port=f["port"],
+        pool_binding_id=pool_rows.get(pool_id),
+        enabled=f.get("enabled", True),
+        connection_limit=f.get("connection_limit", -1),
+        client_idle_timeout=f.get("timeout_client_data") or 50000,
+        backend_connect_timeout=f.get("timeout_member_connect") or 5000,
+        backend_idle_timeout=f.get("timeout_member_data") or 50000,
+        **_mirrored(state, f, "listener", now),
+    ).save(force_insert=True)
+
+
+def _mirrored(state: State, observed: Mapping[str, Any], kind: str, now: datetime) -> dict[str, Any]:
+    return {
+        "external_id": state.external_id,
+        "cloud_name": state.name,
+        "applied": {n: observed[n] for n in fields_of(kind) if n in observed},
+        "observed": dict(observed),
+        "observed_at": now,
+        "observed_version": 1,
+        "observed_digest": state.digest(),
+        "provisioning_status": state.provisioning,
+        "operating_status": state.operating,
+        "raw": dict(state.raw),
+        "imported_at": now,
+    }

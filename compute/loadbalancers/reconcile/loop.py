@@ -1,0 +1,287 @@
+"""One run of a reconcile task on one balancer's tree: look, plan, send what the change set allows, store every answer at once.
+
+Level-triggered: it can be killed at any point; the next run looks, recognises what was made, and goes on from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from django.utils import timezone
+
+from compute.clouds.calls import watching
+from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
+from compute.clouds.specs import TreeState
+from compute.loadbalancers import desired, rules
+from compute.loadbalancers.choices import PENDING_WORDS
+from compute.loadbalancers.models import LoadBalancer
+from compute.loadbalancers.plan import KIND_WORDS, Sight, WantedTree, plan, recognise
+from compute.loadbalancers.reconcile import storing
+from compute.loadbalancers.reconcile.looking import load, look, region_of
+from compute.loadbalancers.reconcile.sending import Sender, batches
+from compute.loadbalancers.reconcile.waiting import CHANGED, NEW, NotSettled, Rest
+from compute.work import TaskWatch
+from core.engine.plan import Plan, Step
+from core.errors import InvalidStatusError, PlanChangedError, Problem, Remembered, TimeoutError
+from core.tasks.models import Task, TaskStep
+from core.tasks.registry import Later
+from core.tasks.runner import Context
+
+MAX_ROUNDS = 6
+# So many answers in a row may stay away (time-outs, 5xx) before the task fails with the last one's reason.
+MAX_DOUBTS = 5
+# So many looks may miss a balancer that has an id before it counts as removed outside.
+MAX_ABSENT = 3
+PAST = {"create": "created", "update": "changed", "delete": "deleted", "bind": "bound", "release": "released"}
+
+
+class LookAgain(Exception):
+    """What the cloud did is not certain, or not what was expected: observe and plan anew."""
+
+
+class Reconciler:
+    """One run of one task on one tree."""
+
+    def __init__(self, context: Context, lb: LoadBalancer) -> None:
+        self.context = context
+        self.task: Task = context.task
+        self.lb = lb
+        self.region = region_of(lb)
+        self.rest = Rest(context, self.region.balancer)
+        self.watch = TaskWatch(context)
+        # Refused steps by mark: what this task was told no for stays so until somebody runs it again.
+        failed = TaskStep.objects.filter(task=self.task, state=TaskStep.FAILED).exclude(problem=None)
+        self.refused: dict[str, Problem] = {s.mark: Remembered(s.problem or {}) for s in failed}
+        self.refused_rows: set[str] = set()
+        self.echoes: set[str] = set()  # marks of steps that were refused as doubles and looked for
+
+    def run(self) -> Later | None:
+        """Until nothing is left to do, or `Later`. Raises `Problem` with what stands in the way."""
+        with watching(self.watch):
+            try:
+                self.rest.go_on(self.lb.external_id)
+                return self._rounds()
+            except NotSettled as unsettled:
+                request_id = self.watch.last_request_id
+                return self.rest.later(unsettled.word, name=self.lb.name, request_id=request_id)
+            except Unreachable as error:
+                return Later(min(10.0, 2.0 * self._doubt(error)), error.detail)
+
+    def _rounds(self) -> Later | None:
+        for _ in range(MAX_ROUNDS):
+            lb = self.lb = load(self.lb.pk)
+            if lb.deleted_at is not None:
+                return None
+            account = lb.manager.account
+            rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
+            wanted = desired.wanted_tree(lb, self.task.change_set)
+            tree = look(lb, self.region, wanted)
+            if not self._settled(tree):
+                continue
+            if tree is not None:
+                with self.context.owning():
+                    storing.seen(lb, tree, wanted, self.task)
+                self.lb = load(lb.pk)
+            wanted = desired.wanted_tree(self.lb, self.task.change_set)
+            if self._may_be_stale(tree):
+                return Later(2.0, "The cloud does not show the balancer at this moment")
+            self._refuse_missing(tree)
+            todo = self._plan(wanted, tree)
+            self._hold_to_plan(todo)
+            self.refused = {mark: p for mark, p in self.refused.items() if mark in todo.marks}
+            self.refused_rows = {s.row for s in todo.steps if s.mark in self.refused}
+            steps = [s for s in todo.steps if s.mark not in self.refused]
+            if not steps:
+                with self.context.owning():
+                    storing.at_its_end(self.lb, tree, wanted, self.task)
+                if self.refused:
+                    raise self._summary()
+                return None
+            try:
+                self._carry_out(steps, wanted, recognise(wanted, tree))
+            except LookAgain:
+                continue
+        raise TimeoutError(
+            f"The cloud's answers for {self.lb.name} did not come to rest in {MAX_ROUNDS} attempts.",
+            hint="Look at the balancer at the cloud, then run the task again.",
+        )
+
+    # -- before the first write of a round
+
+    def _settled(self, tree: TreeState | None) -> bool:
+        """Is the tree's root at rest? If not, wait for it, in the worker and then outside it, and look again."""
+        if tree is None or tree.balancer.provisioning not in PENDING_WORDS:
+            return True
+        if not self.lb.external_id:
+            with self.context.owning():
+                storing.found(self.lb, tree.balancer)
+        self.rest.wait(self.lb.external_id, tree.balancer.provisioning)
+        return False
+
+    def _may_be_stale(self, tree: TreeState | None) -> bool:
+        """A balancer that is not there is looked for some times more: right after its creation a read may be older than it."""
+        if tree is not None or not self.lb.external_id or self.lb.delete_requested_at is not None:
+            return False
+        looks = int(self.task.memory.get("absent", 0))
+        self.context.remember(absent=looks + 1)
+        return looks < MAX_ABSENT
+
+    def _refuse_missing(self, tree: TreeState | None) -> None:
+        if tree is None and self.lb.external_id and self.lb.delete_requested_at is None:
+            storing.missing(self.lb)
+            raise Gone(
+                f"Load balancer {self.lb.name} is missing at the cloud.",
+                hint="It was removed outside. Delete it here, or create it anew.",
+            )
+        if tree is not None and tree.balancer.provisioning == "ERROR" and self.lb.delete_requested_at is None:
+            raise InvalidStatusError(
+                f"Load balancer {self.lb.name} is in ERROR at the cloud, which allows no change but its deletion.",
+                hint="Ask the cloud's administrators for a failover, or delete it and build it anew.",
+            )
+
+    def _plan(self, wanted: WantedTree, tree: TreeState | None) -> Plan:
+        """The plan; what it refuses as a whole stays on the balancer as its failure."""
+        try:
+            return plan(wanted, tree)
+        except Problem as problem:
+            LoadBalancer.objects.filter(pk=self.lb.pk).update(failure=problem.as_dict())
+            raise
+
+    def _hold_to_plan(self, todo: Plan) -> None:
+        """Show the steps; hold them against the plan that a person confirmed."""
+        task = self.task
+        if task.plan_digest and task.approved is None:
+            # What somebody changed once more meanwhile is another task's: less to do than was confirmed is no surprise.
+            if todo.steps and todo.digest != task.plan_digest:
+                self._stop_changed(todo)
+            task.approved = sorted(todo.marks)
+            if not self.context.mine().update(approved=task.approved):
+                raise InvalidStatusError("The task is no longer this worker's.")
+        elif task.approved is not None and not todo.marks <= set(task.approved):
+            self._stop_changed(todo)
+        self.context.show_steps([(s.mark, s.sentence) for s in todo.steps])
+        over = TaskStep.objects.filter(task=task).exclude(mark__in=todo.marks).exclude(state=TaskStep.DONE)
+        over.update(state=TaskStep.DONE, ended_at=timezone.now())
+
+    def _stop_changed(self, todo: Plan) -> None:
+        raise PlanChangedError(
+            "The cloud changed since you looked: the work now needs steps that were not in the plan you confirmed. "
+            "Nothing more was sent.",
+            hint="Read the new plan and confirm it, or take the change back.",
+            extra=todo.as_dict(),
+        )
+
+    # -- the steps
+
+    def _carry_out(self, steps: Sequence[Step], wanted: WantedTree, sight: Sight) -> None:
+        ids = {row: s.external_id for row, s in sight.states.items()}
+        sender = Sender(self.lb, self.region, wanted, ids)
+        queue = deque(batches(steps, wanted, self.region.balancer.capabilities()))
+        while queue:
+            batch = queue.popleft()
+            if any(n in self.refused_rows for s in batch for n in s.needs):
+                self._leave_out(batch)
+                continue
+            self.context.check_cancel()
+            for step in batch:
+                self.context.step_started(step.mark)
+            try:
+                sent = sender.send(batch)
+            except (Busy, Gone) as error:
+                if isinstance(error, Busy):
+                    self.rest.wait(self.lb.external_id, "PENDING_UPDATE")
+                raise LookAgain from None
+            except (Refused, Unsupported) as refusal:
+                if isinstance(refusal, QuotaFull) and len(batch) > 1 and batch[0].kind == "member":
+                    # Sent singly, as much as fits is made and the rest is named.
+                    queue.extendleft([step] for step in reversed(batch))
+                elif _already_there(refusal) and not self.echoes.issuperset(s.mark for s in batch):
+                    self.echoes.update(s.mark for s in batch)
+                    raise LookAgain from None
+                else:
+                    self._refuse(batch, refusal)
+                continue
+            except CloudError as error:
+                if not error.doubtful:
+                    raise
+                time.sleep(min(5.0, 0.5 * 2 ** self._doubt(error)))
+                raise LookAgain from None
+            with self.context.owning():
+                storing.accepted(self.lb, batch, sent, sender.rows)
+            self._after(batch)
+        raise LookAgain
+
+    def _after(self, batch: Sequence[Step]) -> None:
+        """Wait for the tree to come to rest, then tick the steps off. A tree that went to ERROR is looked at in full."""
+        head = batch[0]
+        if head.kind != "floatingip":
+            new_tree = head.kind == "loadbalancer" and head.verb == "create"
+            root = self.rest.wait(self.lb.external_id, "PENDING_UPDATE", pace=NEW if new_tree else CHANGED)
+            if root is not None and root.provisioning == "ERROR":
+                raise LookAgain
+            if root is not None and new_tree:
+                storing.at_rest(self.lb, root)
+        for step in batch:
+            self.context.step_done(step.mark)
+        if self.task.memory.get("doubts"):
+            self.context.remember(doubts=0)
+
+    def _doubt(self, error: CloudError) -> int:
+        """One more answer that did not come, since the last that did. Too many in a row are the task's problem."""
+        doubts = int(self.task.memory.get("doubts", 0)) + 1
+        if doubts > MAX_DOUBTS:
+            raise error
+        self.context.remember(doubts=doubts)
+        return doubts
+
+    # -- refusals
+
+    def _refuse(self, batch: Sequence[Step], refusal: Problem) -> None:
+        """The cloud said no: independent steps go on."""
+        for step in batch:
+            problem = type(refusal)(
+                f"{_not_done(step)}: {refusal.detail}", cause=refusal.cause, cloud_request_id=refusal.cloud_request_id,
+                hint=refusal.hint,
+            )  # fmt: skip
+            storing.refused(step, problem)
+            self._count_out(step, problem)
+
+    def _leave_out(self, batch: Sequence[Step]) -> None:
+        for step in batch:
+            self._count_out(step, Problem(f"{_not_done(step)}: what it needs was not made."))
+
+    def _count_out(self, step: Step, problem: Problem) -> None:
+        self.refused[step.mark] = problem
+        self.refused_rows.add(step.row)
+        self.context.step_failed(step.mark, problem)
+
+    def _summary(self) -> Problem:
+        """One problem for the task out of the refused steps: what was made, what was not, and why."""
+        problems = list(self.refused.values())
+        # Steps that went out in one call were refused in one answer: it is told once, about the first of them.
+        answers = {p.cloud_request_id or p.detail: p.detail for p in reversed(problems)}
+        told = " ".join(reversed(answers.values()))
+        done = TaskStep.objects.filter(task=self.task, state=TaskStep.DONE)
+        summary = Remembered(
+            {
+                **problems[0].as_dict(),
+                "detail": told if len(problems) == 1 else f"{len(problems)} steps were refused. {told}",
+                "hint": "Run the task again when the reason is gone, or take back what was not sent.",
+            }
+        )
+        summary.extra = {"done": [s.sentence for s in done]}
+        return summary
+
+
+def _already_there(refusal: CloudError) -> bool:
+    """A 409 that speaks of a double may be the echo of a call of ours whose answer was lost (A02): look, once. What is still
+    refused after that is somebody else's."""
+    text = refusal.cause.lower()
+    doubled = "already" in text or "duplicate" in text
+    return refusal.http_status == 409 and doubled and not isinstance(refusal, QuotaFull)
+
+
+def _not_done(step: Step) -> str:
+    return f"{KIND_WORDS[step.kind].capitalize()} {step.target} was not {PAST[step.verb]}"
