@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import Model
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from core.access import Actor
+from core.admin.ages import BY_AGE, age_cell
 from core.admin.filters import related_filter
 from core.admin.markup import NOTHING, anchor
 from core.admin.parts import Fact
@@ -55,15 +57,22 @@ class ManagedAdmin(ResourceAdmin):
         ]
         return [*super().get_list_filter(request), *places]
 
-    @admin.display(description="Where")
-    def place(self, obj: Any) -> str:
+    def where(self, obj: Any) -> str:
+        """Account and region in one phrase."""
         root = self.root(obj)
         return f"{root.manager.account.name} / {root.region.name}"
 
-    @admin.display(description="Project")
-    def project_name(self, obj: Any) -> Any:
-        project = self.root(obj).project
-        return project.name if project is not None else NOTHING
+    @admin.display(description="Where")
+    def place(self, obj: Any) -> SafeString:
+        root = self.root(obj)
+        project = root.project
+        owner = format_html("<small>project {}</small>", project.name) if project is not None else ""
+        account, region = root.manager.account.name, root.region.name
+        return format_html('{} / <span class="sd-whole">{}</span>{}', account, region, owner)
+
+    @admin.display(description="Age", ordering=BY_AGE)
+    def age(self, obj: Any) -> SafeString:
+        return age_cell(obj)
 
     def subtitle(self, obj: Any, actor: Actor) -> Sequence[Any]:
         root = self.root(obj)
@@ -74,7 +83,7 @@ class ManagedAdmin(ResourceAdmin):
         )
 
     def palette_words(self, obj: Any) -> str:
-        return f"{self.opts.verbose_name} in {self.place(obj)}"
+        return f"{self.opts.verbose_name} in {self.where(obj)}"
 
     def place_facts(self, obj: Any, actor: Actor) -> list[Fact]:
         """Owner and cloud as facts."""

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from compute.console import ManagedAdmin, related, simple_badge
 from compute.eips.models import Eip
 from core.admin.actors import actor_of
+from core.admin.ages import age_fact
 from core.admin.filters import Group
 from core.admin.markup import NOTHING, code, moment
 from core.admin.parts import Fact, Facts
@@ -28,7 +29,7 @@ class EipAdmin(ManagedAdmin):
     right = "compute.eips"
     counted = Q(deleted_at=None)
     groups = (Group("free", "Free", FREE), Group("used", "In use", ~FREE))
-    list_display = ("state", "name", "used_by", "place", "project_name", "age")
+    list_display = ("state", "name", "used_by", "place", "age")
     search_fields = ("ip_addr", "name", "=external_id", "loadbalancer__name")
     search_help_text = "Address, name or balancer"
     in_palette = True
@@ -58,6 +59,7 @@ class EipAdmin(ManagedAdmin):
             Fact("Load balancer", related(obj.loadbalancer, actor) if obj.loadbalancer else self.used_by(obj)),
             Fact("From", related(obj.vpc, actor)),
             *self.place_facts(obj, actor),
+            age_fact(obj),
             Fact("Read", moment(obj.observed_at)),
         ]
         return (Facts("About this address", facts),)

@@ -23,6 +23,7 @@ from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBa
 from compute.loadbalancers.rules import join_host_port
 from core.access import Actor
 from core.admin.actors import actor_of
+from core.admin.ages import age_fact
 from core.admin.filters import word_filter
 from core.admin.markup import NOTHING, anchor, code, moment, plural
 from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Tab
@@ -86,7 +87,7 @@ class LoadBalancerAdmin(TreeAdmin):
     right = "compute.loadbalancers"
     add_label = "New load balancer"
     groups = MIRRORED_GROUPS
-    list_display = ("state", "name", "vip", "eip", "listeners_count", "place", "project_name", "age")
+    list_display = ("state", "name", "vip", "eip", "listeners_count", "place", "age")
     search_fields = ("name", "address", "=external_id", "eips__ip_addr")
     search_help_text = "Name, address or id"
     pages = (
@@ -163,7 +164,7 @@ class LoadBalancerAdmin(TreeAdmin):
             Fact("Provider at the cloud", obj.provider or NOTHING),
             Fact("Zone", obj.availability_zone or NOTHING),
             Fact("Protected against deletion", "yes" if obj.disable_delete else "no"),
-            Fact("Made", moment(obj.created_at)),
+            age_fact(obj),
             Fact("Id at the cloud", code(obj.external_id)),
             Fact("Description", obj.description or NOTHING),
         ]
@@ -188,7 +189,7 @@ class ListenerAdmin(TreeAdmin):
     right = "compute.loadbalancerlisteners"
     managed_at = ("loadbalancer",)
     groups = MIRRORED_GROUPS
-    list_display = ("state", "name", "listens_on", "balancer_name", "group_name", "place", "project_name", "age")
+    list_display = ("state", "name", "listens_on", "balancer_name", "group_name", "place", "age")
     list_filter = (word_filter("protocol", "type", "listener_type", ListenerType.choices),)
     search_fields = ("name", "loadbalancer__name", "=listener_port", "=external_id")
     search_help_text = "Name, balancer or port"
@@ -246,7 +247,7 @@ class ListenerAdmin(TreeAdmin):
             Fact("Client may be silent for", f"{obj.client_idle_timeout} ms"),
             Fact("Backend must answer within", f"{obj.backend_connect_timeout} ms"),
             Fact("Backend may be silent for", f"{obj.backend_idle_timeout} ms"),
-            Fact("Made", moment(obj.created_at)),
+            age_fact(obj),
             Fact("Id at the cloud", code(obj.external_id)),
             Fact("Description", obj.description or NOTHING),
         ]
@@ -260,7 +261,7 @@ class BackendGroupAdmin(TreeAdmin):
     right = "compute.loadbalancerbackendgroups"
     managed_at = ("loadbalancer",)
     groups = GROUP_GROUPS
-    list_display = ("state", "name", "balancer_name", "holds", "place", "project_name", "age")
+    list_display = ("state", "name", "balancer_name", "holds", "place", "since")
     search_fields = ("name", "loadbalancer__name")
     search_help_text = "Name or balancer"
     pages = (
@@ -306,7 +307,7 @@ class BackendGroupAdmin(TreeAdmin):
         facts = [
             Fact("Load balancer", related(obj.loadbalancer, actor)),
             Fact("Type", obj.get_type_display()),
-            Fact("Made", moment(obj.created_at)),
+            age_fact(obj, *obj.pools),
             Fact("Description", obj.description or NOTHING),
         ]
         why_not = change.EDIT_BACKEND.why_not(obj, actor)
@@ -325,7 +326,7 @@ class BackendAdmin(TreeAdmin):
     managed_at = ("backend_group", "loadbalancer")
     groups = BACKEND_GROUPS
     list_display_links = ("target",)
-    list_display = ("state", "target", "weight_words", "group_link", "balancer_name", "place", "project_name")
+    list_display = ("state", "target", "weight_words", "group_link", "balancer_name", "place")
     search_fields = ("name", "address", "backend_group__name", "backend_group__loadbalancer__name")
     search_help_text = "Address, name, group or balancer"
     pages = (
@@ -390,7 +391,7 @@ class BackendAdmin(TreeAdmin):
             Fact("Switched on", "yes" if obj.enabled else "no"),
             Fact("Group", related(obj.backend_group, actor)),
             Fact("Load balancer", related(obj.backend_group.loadbalancer, actor)),
-            Fact("Made", moment(obj.created_at)),
+            age_fact(obj, *obj.members),
             Fact("Description", obj.description or NOTHING),
         ]
         return (tables.member_table(obj.members), Facts("About this backend", facts))

@@ -15,6 +15,7 @@ from compute.networks.models import Network, Vpc
 from compute.networks.queries import pool_size
 from core.access import visible_to
 from core.admin.actors import actor_of
+from core.admin.ages import age_cell, age_fact
 from core.admin.filters import Group
 from core.admin.markup import NOTHING, anchor, code, moment
 from core.admin.parts import Fact, Facts, Tab, Table
@@ -31,7 +32,7 @@ class NetworkAdmin(ManagedAdmin):
     right = "compute.networks"
     counted = Q(deleted_at=None)
     groups = (Group("shared", "Shared", Q(is_shared=True)), Group("own", "Of one project", Q(is_shared=False)))
-    list_display = ("state", "name", "range", "vpc_name", "place", "project_name", "age")
+    list_display = ("state", "name", "range", "vpc_name", "place", "age")
     search_fields = ("name", "cidr", "=external_id", "vpc__name")
     search_help_text = "Name, range or id"
     in_palette = True
@@ -68,6 +69,7 @@ class NetworkAdmin(ManagedAdmin):
             Fact("VPC", related(obj.vpc, actor)),
             Fact("Shared", "with every project of the domain" if obj.is_shared else "no"),
             *self.place_facts(obj, actor),
+            age_fact(obj),
             Fact("Read", moment(obj.observed_at)),
         ]  # fmt: skip
         return (Facts("About this network", facts),)
@@ -78,8 +80,7 @@ class NetworkAdmin(ManagedAdmin):
             LoadBalancer.objects.filter(deleted_at=None, network=obj), actor, "compute.loadbalancers.list"
         )
         cells = [
-            [anchor(site.url_of("loadbalancer", lb.pk), lb.name), code(lb.address), moment(lb.created_at)]
-            for lb in rows[:SHOWN]
+            [anchor(site.url_of("loadbalancer", lb.pk), lb.name), code(lb.address), age_cell(lb)] for lb in rows[:SHOWN]
         ]
         return (
             Table(
@@ -101,7 +102,7 @@ class VpcAdmin(ManagedAdmin):
         Group("external", "External", Q(is_external=True)),
         Group("shared", "Shared", Q(is_shared=True)),
     )
-    list_display = ("state", "name", "kind", "place", "project_name", "age")
+    list_display = ("state", "name", "kind", "place", "age")
     search_fields = ("name", "=external_id")
     empty_title = "No VPC yet"
     empty_text = "They are read from the clouds with each sync. Connect a cloud account first."
@@ -124,6 +125,7 @@ class VpcAdmin(ManagedAdmin):
             Fact("Kind", self.kind(obj)),
             Fact("Largest packet", f"{obj.mtu} bytes" if obj.mtu else NOTHING),
             *self.place_facts(obj, actor),
+            age_fact(obj),
             Fact("Read", moment(obj.observed_at)),
         ]
         return (

@@ -13,8 +13,9 @@ from compute.console import related, simple_badge
 from compute.projects.models import ExternalProject
 from core.access import Actor
 from core.admin.actors import actor_of
+from core.admin.ages import SINCE
 from core.admin.filters import related_filter
-from core.admin.markup import NOTHING, code
+from core.admin.markup import NOTHING, code, moment
 from core.admin.parts import Fact, Facts
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
@@ -27,7 +28,7 @@ class ExternalProjectAdmin(ResourceAdmin):
 
     right = "compute.externalprojects"
     counted = Q(deleted_at=None, account__deleted_at=None)
-    list_display = ("state", "name", "account_name", "owner_name", "age")
+    list_display = ("state", "name", "account_name", "owner_name", "since")
     list_filter = (related_filter("account", "account", "account"), related_filter("project", "project", "project"))
     search_fields = ("name", "=external_id", "account__name", "project__name")
     empty_title = "No project of a cloud yet"
@@ -54,6 +55,7 @@ class ExternalProjectAdmin(ResourceAdmin):
             Fact("Owned here by", related(obj.project, actor), hint="What is found in it belongs to this project."),
             Fact("Id at the cloud", code(obj.external_id)),
             Fact("Domain at the cloud", code(obj.external_domain_id)),
+            Fact(SINCE, moment(obj.created_at)),
             Fact("Description", obj.description or NOTHING),
         ]
         return (Facts("About this project", facts),)

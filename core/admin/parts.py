@@ -55,6 +55,11 @@ class Table:
     buttons: Sequence[Button] = ()
     note: str = ""
 
+    @property
+    def labelled(self) -> list[list[tuple[str, Any]]]:
+        """Every cell beside its column's label: where there is no room for columns, each row is a card."""
+        return [list(zip(self.columns, row, strict=False)) for row in self.rows]
+
 
 @dataclass(frozen=True)
 class Raw:

@@ -22,6 +22,7 @@ from unfold.views import ChangeList
 from core.access import Actor, get_visible, visible_to
 from core.admin import tabs
 from core.admin.actors import actor_of
+from core.admin.ages import SINCE
 from core.admin.filters import Group, QuickFilter, quick_filter
 from core.admin.markup import badges, moment
 from core.admin.parts import Button, Notice, Offer, Tab, problem_notice
@@ -142,6 +143,10 @@ class ResourceAdmin(ModelAdmin):
 
     @admin.display(description="Age", ordering="created_at")
     def age(self, obj: Any) -> SafeString:
+        return moment(obj.created_at)
+
+    @admin.display(description=SINCE, ordering="created_at")
+    def since(self, obj: Any) -> SafeString:
         return moment(obj.created_at)
 
     # -- the list

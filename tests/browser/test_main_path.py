@@ -169,6 +169,27 @@ def test_the_keyboard_alone_reaches_menu_and_log_out(desk: Desk) -> None:
     page.wait_for_url("**/console/login/**")
 
 
+LISTS = [
+    *(f"/console/compute/{kind}/" for kind in (
+        "loadbalancer", "listener", "backendgroup", "backend", "network", "vpc", "eip", "cloudaccount", "cloudregion",
+        "externalproject", "syncrun",
+    )),
+    *(f"/console/core/{kind}/" for kind in ("task", "auditevent")),
+    *(f"/console/identity/{kind}/" for kind in ("domain", "project", "user")),
+]  # fmt: skip
+# What sticks out of its box: the page itself, or a table in it.
+STICKS_OUT = """() => [document.documentElement, ...document.querySelectorAll('.sd-tablewrap')]
+    .filter(box => box.scrollWidth > box.clientWidth).map(box => `${box.className} ${box.scrollWidth}`)"""
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 768, 390])
+@pytest.mark.parametrize("desk", ["light", "dark"], indirect=True)
+def test_no_list_is_wider_than_its_window(desk: Desk, width: int) -> None:
+    desk.page.set_viewport_size({"width": width, "height": 900})
+    for path in (*LISTS, *(f"{one}?q=nothing-is-called-so" for one in LISTS), "/console/"):
+        assert desk.open(path).evaluate(STICKS_OUT) == [], path
+
+
 def test_on_a_phone_nothing_is_wider_than_the_screen(phone: Desk) -> None:
     page = phone.open(BALANCERS)
     paths = [BALANCERS, "/console/", f"{BALANCERS}add/", "/console/core/task/", "/console/compute/syncrun/"]
