@@ -13,13 +13,12 @@ from urllib.parse import urlsplit
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.http import HttpRequest, JsonResponse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
-from core.tasks.models import OPEN, QUEUED, WAITING, Line, Task
+from core.tasks.models import QUEUED, WAITING, Task
+from core.tasks.turns import in_turn
 
 log = structlog.get_logger(__name__)
 
@@ -77,15 +76,7 @@ def broker() -> str:
 
 
 def oldest_due_age() -> float:
-    """Seconds since which the longest waiting task is due, among those whose turn it is on a free line."""
-    earlier = Task.objects.filter(line=OuterRef("line"), state__in=OPEN, id__lt=OuterRef("id"))
-    taken = Line.objects.filter(name=OuterRef("line")).exclude(holder=None).exclude(holder=OuterRef("id"))
-    due = (
-        Task.objects.filter(state__in=(QUEUED, WAITING), due_at__lte=Now())
-        .exclude(Exists(earlier) & ~Exists(Line.objects.filter(name=OuterRef("line"), holder=OuterRef("id"))))
-        .exclude(Exists(taken))
-        .order_by("due_at")
-        .values_list("due_at", flat=True)
-        .first()
-    )
-    return max(0.0, (timezone.now() - due).total_seconds()) if due else 0.0
+    """Seconds since which the longest waiting task is due, among those whose turn it is; by the database's clock."""
+    due = Task.objects.filter(in_turn(), state__in=(QUEUED, WAITING), due_at__lte=Now()).order_by("due_at")
+    row = due.annotate(now=Now()).values_list("due_at", "now").first()
+    return max(0.0, (row[1] - row[0]).total_seconds()) if row else 0.0

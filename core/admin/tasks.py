@@ -16,7 +16,7 @@ from core.access import Actor
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.filters import Group, word_filter
 from core.admin.home import STUCK_AFTER
-from core.admin.markup import NOTHING, anchor, badge, code, duration, moment
+from core.admin.markup import NOTHING, anchor, badge, code, duration, moment, plural
 from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Raw, Tab, Table, problem_notice, verb_named
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
@@ -207,7 +207,7 @@ class TaskAdmin(ResourceAdmin):
         return (
             Table(
                 "What was sent, and what went wrong", columns, rows, empty="Nothing was sent to a cloud.",
-                note="Every call that may change a cloud, and every failure. Reads are not listed.",
+                note="Every call that may change a cloud, and every failure. Reads are counted on the overview.",
             ),
         )  # fmt: skip
 
@@ -288,6 +288,7 @@ def task_facts(task: Task, requests: Sequence[str]) -> Facts:
         Fact("Started", moment(task.started_at, "not yet")),
         Fact("Ended", moment(task.ended_at, "not yet")),
         Fact("Taken up", f"{task.runs} times" if task.runs != 1 else "once"),
+        Fact("Calls to the cloud", f"{plural(task.cloud_reads, 'read')}, {plural(task.cloud_writes, 'write')}"),
         Fact("Request id", code(task.request_id)),
         Fact("The cloud's request ids", code(", ".join(requests)), hint="Give these to those who run the cloud."),
     ]

@@ -86,7 +86,8 @@ class TaskSerializer(ResourceSerializer):
         fields: tuple[str, ...] = (
             "id", "kind", "queue", "line", "parent_id", "resource_kind", "resource_id", "resource_name", "project_id",
             "domain_id", "actor_id", "actor_name", "state", "note", "progress", "problem", "cancel_requested_at",
-            "settled_at", "due_at", "losses", "runs", "deadline", "request_id", "created_at", "started_at", "ended_at",
+            "settled_at", "due_at", "losses", "runs", "cloud_reads", "cloud_writes", "deadline", "request_id", "created_at",
+            "started_at", "ended_at",
         )  # fmt: skip
 
 

@@ -67,6 +67,8 @@ class Task(models.Model):
     lease_until = models.DateTimeField(null=True)
     losses = models.PositiveSmallIntegerField(default=0)
     runs = models.PositiveIntegerField(default=0)
+    cloud_reads = models.PositiveIntegerField(default=0)
+    cloud_writes = models.PositiveIntegerField(default=0)
     deadline = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)

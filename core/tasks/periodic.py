@@ -10,15 +10,16 @@ from datetime import timedelta
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from core.idempotency import services as idempotency
 from core.locks.services import lease
 from core.tasks import doorbell
-from core.tasks.models import LOST, OPEN, QUEUED, RUNNING, WAITING, Line, Task, TaskStep
+from core.tasks.models import LOST, QUEUED, RUNNING, WAITING, Task, TaskStep
 from core.tasks.runner import MAX_LOSSES
-from core.tasks.services import end
+from core.tasks.services import DATABASE_GONE, end
+from core.tasks.turns import in_turn
 
 log = structlog.get_logger(__name__)
 BATCH = 200
@@ -33,9 +34,6 @@ def sweep(*, patience: float | None = None) -> int:
     with lease("sweep", seconds=30) as held:
         if held is None:
             return 0
-        earlier = Task.objects.filter(line=OuterRef("line"), state__in=OPEN, id__lt=OuterRef("id"))
-        held_by_it = Line.objects.filter(name=OuterRef("line"), holder=OuterRef("id"))
-        held_elsewhere = Line.objects.filter(name=OuterRef("line")).exclude(holder=None).exclude(holder=OuterRef("id"))
         due = (
             Task.objects.filter(state__in=(QUEUED, WAITING), due_at__lte=Now())
             .filter(
@@ -43,7 +41,7 @@ def sweep(*, patience: float | None = None) -> int:
                 | Q(rung_at__lte=Now() - timedelta(seconds=wait))
                 | Q(state=WAITING, rung_at__lt=F("due_at"))
             )
-            .filter(Q(parent__isnull=False) | Exists(held_by_it) | (~Exists(earlier) & ~Exists(held_elsewhere)))
+            .filter(Q(parent__isnull=False) | in_turn())
             .order_by("due_at")[:BATCH]
         )
         rows = list(due.values_list("pk", "queue"))
@@ -58,9 +56,15 @@ def reap() -> int:
     with lease("reap", seconds=30) as held:
         if held is None:
             return 0
-        dead = list(Task.objects.filter(state=RUNNING, lease_until__lte=Now()).order_by("lease_until")[:BATCH])
+        late = Task.objects.filter(state=RUNNING, lease_until__lte=Now()).order_by("lease_until")
+        dead = list(late.defer("change_set", "params", "memory")[:BATCH])
     for task in dead:
-        _take_back(task)
+        try:
+            _take_back(task)
+        except DATABASE_GONE:
+            raise
+        except Exception:  # one that cannot be taken back must not keep the others from it
+            log.exception("a task could not be taken back", task=str(task.pk))
     return len(dead)
 
 

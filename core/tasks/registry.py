@@ -50,6 +50,8 @@ class Job:
     preview: Preview | None = None
 
 
+# Seconds between two tries to find a worker that knows a kind.
+UNKNOWN_PAUSE = 30.0
 _jobs: dict[str, Job] = {}
 
 
@@ -62,9 +64,19 @@ def register(job: Job) -> Job:
     return job
 
 
-def get(kind: str) -> Job:
-    """The job of that kind. Raises `LookupError` for an unknown one."""
+def known(kind: str) -> Job:
+    """The job of that kind. Raises `LookupError` for one that this version does not have."""
     try:
         return _jobs[kind]
     except KeyError:
         raise LookupError(f"no job is called {kind}") from None
+
+
+def get(kind: str) -> Job:
+    """The job of a task's kind. Another version of Skydeck may have started it, during an upgrade or before a step back: then
+    one that waits, until its deadline, for a worker that knows it."""
+    return _jobs.get(kind) or Job(kind, kind, _wait_for_another_version)
+
+
+def _wait_for_another_version(context: Context) -> Later:
+    return Later(UNKNOWN_PAUSE, f"This version of Skydeck does not know the work “{context.task.kind}”.")

@@ -16,22 +16,23 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import F, Q
+from django.db import DatabaseError, InterfaceError, transaction
+from django.db.models import Case, F, PositiveSmallIntegerField, Q, Value, When
 from django.db.models.functions import Now
 
 from core.errors import InternalError, Problem, TimeoutError
 from core.tasks import doorbell, registry
-from core.tasks.models import CANCELLED, DONE, FAILED, OPEN, QUEUED, RUNNING, WAITING, Line, Task, TaskEvent, TaskStep
+from core.tasks.models import CANCELLED, DONE, FAILED, OPEN, RUNNING, WAITING, Line, Task, TaskStep
 from core.tasks.registry import Later
-from core.tasks.services import after, end, first_of_line, what_happened
+from core.tasks.services import DATABASE_GONE, after, end, event, what_happened
+from core.tasks.storable import fitting
+from core.tasks.turns import ahead_of
 
 log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 60.0
-# What a database that is not there raises; every other error of the database is a mistake of ours.
-DATABASE_GONE = (OperationalError, InterfaceError)
 MAX_LOSSES = 3
+CHILDREN_PAUSE = 10.0
 
 
 class LeaseLost(Exception):
@@ -53,7 +54,7 @@ def ancestors(task: Task) -> list[uuid.UUID]:
 
 
 def claim(task_id: uuid.UUID) -> Context | None:
-    """Take the task if it is due, nobody has it, and its line is free or held by it or an ancestor."""
+    """Take the task if it is due, nobody has it, and it is its turn (`turns`): the line is its own or an ancestor's, or free."""
     token = secrets.token_hex(16)
     with transaction.atomic():
         task = Task.objects.filter(pk=task_id, state__in=OPEN).select_related("parent").first()
@@ -63,7 +64,7 @@ def claim(task_id: uuid.UUID) -> Context | None:
         # Order decides only who may try for a free line, never whether a holder may go on: ids come from many machines' clocks,
         # and a task with a lower one may be inserted while a later one holds the line.
         if not Line.objects.filter(name=task.line, holder__in=[task.pk, *parents]).exists():
-            if Task.objects.filter(line=task.line, state__in=OPEN, id__lt=task.pk).exists():
+            if ahead_of(task.line, task.pk).exists():
                 return None
             if not Line.objects.filter(name=task.line, holder=None).update(holder=task.pk, fence=F("fence") + 1):
                 return None
@@ -89,6 +90,7 @@ class Context:
     task: Task
     token: str
     safe_until: float = 0.0  # monotonic time until which reads need no new proof of ownership
+    reads: int = 0  # calls that were made and are not yet counted on the row
 
     def mine(self) -> Any:
         """The task's row as long as this worker owns it; every write of the runner goes through this filter."""
@@ -131,42 +133,58 @@ class Context:
             raise LeaseLost
 
     def progress(self, percent: int, note: str = "") -> None:
-        """Tell people how far it is, 0..99; only a done task shows 100."""
-        values: dict[str, Any] = {"progress": max(0, min(99, percent)), "losses": 0}
-        if note:
-            values["note"] = note[:255]
+        """Tell people how far it is, 0..99; only a done task shows 100. Coming further than ever before forgives lost workers:
+        saying the same again does not, or a task that kills each worker at the same point would never end."""
+        shown = max(0, min(99, percent))
+        forgiven = Case(
+            When(progress__lt=shown, then=Value(0)), default=F("losses"), output_field=PositiveSmallIntegerField()
+        )
+        values: dict[str, Any] = {"progress": shown, "losses": forgiven, **(fitting(Task, note=note) if note else {})}
         if not self.mine().update(**values):
             raise LeaseLost
+
+    def call_made(self, *, write: bool) -> None:
+        """Count a call to the cloud: writes at once, reads when the next write is counted or the run ends."""
+        self.reads += not write
+        if write:
+            self.store_counts(writes=1)
+
+    def store_counts(self, *, writes: int = 0) -> None:
+        """Add the counted calls to the row, whoever owns it by now: they were made."""
+        if self.reads or writes:
+            counted = {"cloud_reads": F("cloud_reads") + self.reads, "cloud_writes": F("cloud_writes") + writes}
+            Task.objects.filter(pk=self.task.pk).update(**counted)
+            self.reads = 0
 
     def show_steps(self, steps: Sequence[tuple[str, str]]) -> None:
         """Store the plan's steps as (mark, sentence); marks that are there already keep their state."""
         known = set(TaskStep.objects.filter(task=self.task).values_list("mark", flat=True))
         fresh = [(mark, sentence) for mark, sentence in steps if mark not in known]
-        TaskStep.objects.bulk_create(
-            [
-                TaskStep(task=self.task, position=len(known) + n, mark=mark, sentence=sentence[:500])
-                for n, (mark, sentence) in enumerate(fresh)
-            ],
-            ignore_conflicts=True,
-        )
+        rows = [
+            TaskStep(task=self.task, position=len(known) + n, **fitting(TaskStep, mark=mark, sentence=sentence))
+            for n, (mark, sentence) in enumerate(fresh)
+        ]
+        with self.owning():
+            TaskStep.objects.bulk_create(rows, ignore_conflicts=True)
 
     def step_started(self, mark: str) -> None:
-        TaskStep.objects.filter(task=self.task, mark=mark).update(
-            state=TaskStep.RUNNING, started_at=Now(), ended_at=None
-        )
+        with self.owning():
+            self._step(mark, state=TaskStep.RUNNING, started_at=Now(), ended_at=None)
 
     def step_done(self, mark: str, note: str = "") -> None:
-        """A step is carried out: progress moves, and earlier losses of workers are forgiven."""
-        TaskStep.objects.filter(task=self.task, mark=mark).update(
-            state=TaskStep.DONE, ended_at=Now(), note=note, problem=None
-        )
-        self._steps_progress()
+        """A step is carried out, and progress moves."""
+        with self.owning():
+            self._step(mark, state=TaskStep.DONE, ended_at=Now(), problem=None, **fitting(TaskStep, note=note))
+            self._steps_progress()
 
     def step_failed(self, mark: str, problem: Problem) -> None:
-        TaskStep.objects.filter(task=self.task, mark=mark).update(
-            state=TaskStep.FAILED, ended_at=Now(), problem=problem.as_dict(), note=problem.detail
-        )
-        self._steps_progress()
+        told = fitting(TaskStep, problem=problem.as_dict(), note=problem.detail)
+        with self.owning():
+            self._step(mark, state=TaskStep.FAILED, ended_at=Now(), **told)
+            self._steps_progress()
+
+    def _step(self, mark: str, **values: Any) -> None:
+        TaskStep.objects.filter(task=self.task, mark=mark).update(**values)
 
     def _steps_progress(self) -> None:
         states = list(TaskStep.objects.filter(task=self.task).values_list("state", flat=True))
@@ -174,13 +192,15 @@ class Context:
         self.progress(100 * over // len(states) if states else 0)
 
     def event(self, text: str, *, level: str = "info", **values: Any) -> None:
-        TaskEvent.objects.create(task=self.task, text=text, level=level, **values)
+        """Add a line to the task's event list, whoever owns it by now: it happened."""
+        event(self.task.pk, text, level=level, **values)
 
-    def wait_for_children(self, seconds: float = 2.0) -> Later | None:
-        """For a parent: `Later` while children are open; raises with all reasons when any failed."""
+    def wait_for_children(self) -> Later | None:
+        """For a parent: `Later` while children are open; raises with all reasons when any failed (design, section 5: parts of a
+        sync are children). The end of a child makes its parent due at once, so the pause may be long."""
         children = list(Task.objects.filter(parent=self.task).values("state", "resource_name", "problem"))
         if any(c["state"] in OPEN for c in children):
-            return Later(seconds, f"{sum(c['state'] in OPEN for c in children)} parts are still at work")
+            return Later(CHILDREN_PAUSE, f"{sum(c['state'] in OPEN for c in children)} parts are still at work")
         bad = [c for c in children if c["state"] != DONE]
         if bad:
             reasons = "; ".join(f"{c['resource_name']}: {(c['problem'] or {}).get('detail', c['state'])}" for c in bad)
@@ -205,7 +225,15 @@ def run_task(task_id: uuid.UUID) -> str:
         log.error("the database failed while a task ran", error=str(error))
         return "lost-lease"
     finally:
+        _store_counts(context)
         structlog.contextvars.unbind_contextvars("task", "kind", "request")
+
+
+def _store_counts(context: Context) -> None:
+    try:
+        context.store_counts()
+    except (DatabaseError, InterfaceError) as error:
+        log.warning("the calls of a run could not be counted", error=str(error))
 
 
 def _run(context: Context) -> str:
@@ -238,8 +266,9 @@ def _run(context: Context) -> str:
         )
     if isinstance(outcome, Later):
         later = context.mine().update(
-            state=WAITING, due_at=after(outcome.seconds), note=outcome.note[:255], lease_token="", lease_until=None
-        )
+            state=WAITING, due_at=after(outcome.seconds), lease_token="", lease_until=None,
+            **fitting(Task, note=outcome.note),
+        )  # fmt: skip
         if later:
             doorbell.ring(task.pk, task.queue, seconds=outcome.seconds)
         return "later" if later else "lost-lease"
@@ -256,14 +285,3 @@ def _failed(context: Context, problem: Problem) -> str:
 def _words(limit: timedelta) -> str:
     minutes = int(limit.total_seconds() // 60)
     return f"{minutes} minutes" if minutes else f"{int(limit.total_seconds())} seconds"
-
-
-def run_line(line: str, *, limit: int = 100) -> int:
-    """Run what is due on one line in this thread until nothing is; for tests and management commands."""
-    count = 0
-    while count < limit:
-        task = first_of_line(line)
-        if task is None or task.state not in (QUEUED, WAITING) or not run_task(task.pk):
-            return count
-        count += 1
-    return count

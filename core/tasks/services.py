@@ -12,18 +12,23 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from django.db import models, transaction
+from django.db import InterfaceError, OperationalError, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from core.access import Actor
 from core.audit import services as audit
-from core.errors import InvalidStatusError
+from core.errors import InvalidStatusError, UnsupportedOperationError
 from core.ids import new_id
 from core.tasks import doorbell, registry
 from core.tasks.models import CANCELLED, FAILED, LOST, OPEN, QUEUED, WAITING, Line, Task, TaskEvent, TaskStep
+from core.tasks.storable import fitting
+from core.tasks.turns import first_of
 
 log = structlog.get_logger(__name__)
+
+# What a database that is not there raises; every other error of the database is a mistake of ours.
+DATABASE_GONE = (OperationalError, InterfaceError)
 
 
 def start(
@@ -42,9 +47,10 @@ def start(
 ) -> Task:
     """Insert a task in the caller's transaction and ring for it after the commit.
 
-    `delay`: seconds until it is due. `line`: the tree it belongs to; tasks of a line run in order, one at a time. `params` must not hold secrets.
+    `line`: the tree it belongs to; tasks of a line run in order, one at a time. `delay`: seconds until it is due; until then it
+    stands aside and nobody waits for it. `params` must not hold secrets. Raises `LookupError` for an unknown `kind`.
     """
-    job = registry.get(kind)
+    job = registry.known(kind)
     task = Task(
         id=new_id(),
         kind=kind,
@@ -75,14 +81,6 @@ def start(
     return task
 
 
-def first_of_line(line: str) -> Task | None:
-    """The open task of a line whose turn it is: its holder, else the lowest id."""
-    mine = Task.objects.filter(line=line, state__in=OPEN)
-    holder = Line.objects.filter(name=line).values_list("holder", flat=True).first()
-    held = mine.filter(pk=holder).first() if holder is not None else None
-    return held or mine.order_by("id").first()
-
-
 def end(
     task: Task, state: str, *, problem: Mapping[str, Any] | None = None, note: str = "", token: str | None = None
 ) -> bool:
@@ -92,7 +90,8 @@ def end(
     """
     with transaction.atomic():
         values: dict[str, Any] = {
-            "state": state, "ended_at": Now(), "lease_token": "", "lease_until": None, "problem": problem, "note": note[:255],
+            "state": state, "ended_at": Now(), "lease_token": "", "lease_until": None,
+            **fitting(Task, problem=problem, note=note),
         }  # fmt: skip
         if state == "done":
             values["progress"] = 100
@@ -108,17 +107,30 @@ def end(
         task.refresh_from_db()
         if task.parent_id:
             Task.objects.filter(pk=task.parent_id, state=WAITING).update(due_at=Now())
-        hook = registry.get(task.kind).ended
-        if hook is not None:
-            hook(task)
+        _tell_job(task)
         transaction.on_commit(lambda: ring_next(task), robust=True)
     log.info("task ended", task=str(task.pk), kind=task.kind, state=state, problem=(problem or {}).get("detail", ""))
     return True
 
 
+def _tell_job(task: Task) -> None:
+    """Run the job's `ended` hook. One that fails is logged and its writes are undone: the task ends all the same, since else
+    nobody could end it and its line would be blocked for good."""
+    hook = registry.get(task.kind).ended
+    if hook is None:
+        return
+    try:
+        with transaction.atomic():
+            hook(task)
+    except DATABASE_GONE:
+        raise
+    except Exception:
+        log.exception("what follows a task failed", task=str(task.pk), kind=task.kind)
+
+
 def ring_next(task: Task) -> None:
     """Ring for the next task of the same line, and for a parent that waits."""
-    nxt = first_of_line(task.line)
+    nxt = first_of(task.line)
     if nxt is not None and nxt.state in (QUEUED, WAITING):
         doorbell.ring(nxt.pk, nxt.queue)
     if task.parent is not None:
@@ -153,19 +165,26 @@ def what_happened(task: Task) -> str:
 
 
 def retry(task: Task, *, actor: Actor) -> Task:
-    """Run an unsuccessful task again with the same change set. Raises `InvalidStatusError` for one that is open or done."""
+    """Run an unsuccessful task again with the same change set. Raises `InvalidStatusError` for one that is open or done,
+    `UnsupportedOperationError` for work that this version does not know."""
+    try:
+        job = registry.known(task.kind)
+    except LookupError:
+        raise UnsupportedOperationError(
+            f"This version of Skydeck does not know the work “{task.kind}”.", hint="Run it again after the upgrade."
+        ) from None
     with transaction.atomic():
         settle(task)
         again = Task.objects.get(pk=task.pk)
         again.pk, again.id = None, new_id()
         again._state.adding = True
-        job = registry.get(task.kind)
         again.state, again.note, again.progress, again.problem = QUEUED, "", 0, None
         # After "the cloud changed since you looked" the new plan is what was read, and what running it again confirms.
         again.memory, again.approved = {}, None
         again.plan_digest = str((task.problem or {}).get("digest", ""))
         again.cancel_requested_at = again.started_at = again.ended_at = again.settled_at = None
         again.lease_token, again.lease_until, again.losses, again.runs = "", None, 0, 0
+        again.cloud_reads = again.cloud_writes = 0
         again.actor_id, again.actor_name, again.request_id = actor.user_id, actor.name, actor.request_id
         again.due_at, again.rung_at, again.deadline = Now(), Now(), Now() + job.limit
         again.save(force_insert=True)
@@ -188,8 +207,8 @@ def settle(task: Task) -> None:
 
 
 def event(task_id: uuid.UUID, text: str, *, level: str = "info", **values: Any) -> None:
-    """Add one line to a task's event list."""
-    TaskEvent.objects.create(task_id=task_id, text=text, level=level, **values)
+    """Add one line to a task's event list; what is too long for its column is cut."""
+    TaskEvent.objects.create(task_id=task_id, **fitting(TaskEvent, text=text, level=level, **values))
 
 
 def open_tasks(resource_ids: Sequence[uuid.UUID]) -> Q:
