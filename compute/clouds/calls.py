@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call to a cloud. `status` 0: no answer; `ms`: wall time in milliseconds; `path` holds no query and no secret."""
+    """One call to a cloud. `status` 0: no answer; `ms`: wall time in milliseconds; `path` holds no query and no secret.
+
+    `probe`: a question that may well be answered with no (see `probing`), which is an answer like any other.
+    """
 
     service: str
     method: str
@@ -24,6 +27,14 @@ class Call:
     ms: int = 0
     request_id: str = ""
     error: str = ""
+    probe: bool = False
+
+    @property
+    def is_failure(self) -> bool:
+        """True when the call came to nothing. A refusal answers a probe, and a 404 any read: the object is gone."""
+        if not self.is_write and (self.status == 404 or (self.probe and self.status in (401, 403))):
+            return False
+        return not self.status or self.status >= 400
 
     @property
     def is_write(self) -> bool:
@@ -39,6 +50,7 @@ class Watch(Protocol):
     def after(self, call: Call) -> None: ...
 
 
+_probing: ContextVar[bool] = ContextVar("cloud_call_probing", default=False)
 _watch: ContextVar[Watch | None] = ContextVar("cloud_call_watch", default=None)
 
 
@@ -52,6 +64,16 @@ def watching(watch: Watch) -> Iterator[None]:
         _watch.reset(token)
 
 
+@contextmanager
+def probing() -> Iterator[None]:
+    """For drivers: the calls of this block ask what the credential may do. That it may not is no failure."""
+    token = _probing.set(True)
+    try:
+        yield
+    finally:
+        _probing.reset(token)
+
+
 def before(call: Call) -> None:
     """For drivers: a call is about to leave."""
     watch = _watch.get()
@@ -63,4 +85,4 @@ def after(call: Call) -> None:
     """For drivers: the call has come back, or failed."""
     watch = _watch.get()
     if watch is not None:
-        watch.after(call)
+        watch.after(replace(call, probe=True) if _probing.get() else call)

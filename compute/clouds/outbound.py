@@ -36,6 +36,10 @@ ALWAYS_DENIED: tuple[Network, ...] = tuple(
         "255.255.255.255/32",
     )
 )
+NEVER = "is a link-local, metadata or otherwise reserved address"
+NO_SETTING = (
+    "No setting of this installation allows it: such addresses hand out secrets of the machine, or are no host."
+)
 METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
 # Networks whose last 32 bits are the IPv4 address that is reached.
 _LAST_32_BITS: tuple[Network, ...] = tuple(
@@ -63,7 +67,7 @@ class Policy:
         """Why the address may not be connected to; "" when it may."""
         for reached in _meanings(address):
             if _within(reached, ALWAYS_DENIED):
-                return "is a link-local, metadata or otherwise reserved address"
+                return NEVER
             if _within(reached, self.allow):
                 continue
             if reached.is_loopback:
@@ -98,7 +102,9 @@ def check_url(url: str, *, field: str = "", resolve: bool = True) -> SplitResult
     parts = _split(url, field)
     host = parts.hostname or ""
     if host.rstrip(".").lower() in METADATA_NAMES:
-        raise InputParameterError(f"“{host}” is a metadata service and never connected to.", field=field)
+        raise InputParameterError(
+            f"“{host}” is a metadata service and never connected to.", field=field, hint=NO_SETTING
+        )
     literal = _literal(host)
     if literal is not None:
         check_address(host, field=field)
@@ -113,7 +119,9 @@ def check_host(host: str, *, field: str = "") -> None:
     Raises `InputParameterError` when an address is refused, or when there is none.
     """
     if host.rstrip(".").lower() in METADATA_NAMES:
-        raise InputParameterError(f"“{host}” is a metadata service and never connected to.", field=field)
+        raise InputParameterError(
+            f"“{host}” is a metadata service and never connected to.", field=field, hint=NO_SETTING
+        )
     try:
         found = resolve(host)
     except (OSError, UnicodeError) as error:
@@ -138,11 +146,9 @@ def check_address(address: str, *, field: str = "", host: str = "") -> None:
     reason = "is not an IP address" if parsed is None else _policy.refuses(parsed)
     if reason:
         shown = f"{host} ({address})" if host and host != address else address
-        raise InputParameterError(
-            f"{shown} {reason}.",
-            field=field,
-            hint="Whoever runs this installation can allow networks with SKYDECK_OUTBOUND_ALLOW.",
-        )
+        allow = "Whoever runs this installation can allow networks with SKYDECK_OUTBOUND_ALLOW."
+        hint = "" if parsed is None else NO_SETTING if reason == NEVER else allow
+        raise InputParameterError(f"{shown} {reason}.", field=field, hint=hint)
 
 
 def _split(url: str, field: str) -> SplitResult:

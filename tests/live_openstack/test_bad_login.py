@@ -27,7 +27,7 @@ WRONG: dict[str, tuple[Json, str, str]] = {
     "another service": ({"access_url": "http://127.0.0.1:9696"}, "access_url", "http://127.0.0.1:9696/v3 is not a Keystone"),
     "nobody listens": ({"access_url": "http://127.0.0.1:1/v3"}, "access_url", "could not be reached at http://127.0.0.1:1/v3"),
     "unknown host": ({"access_url": "http://no-such.invalid:5000"}, "access_url", "could not be reached at http://no-such.invalid:5000/v3"),
-    "TLS on a plain port": ({"access_url": f"https://{KEYSTONE}/v3"}, "access_url", f"https://{KEYSTONE}/v3/auth/tokens took the connection, but no TLS"),
+    "TLS on a plain port": ({"access_url": f"https://{KEYSTONE}/v3"}, "access_url", f"https://{KEYSTONE}/v3/auth/tokens could not be reached: plain http is spoken there, no TLS"),
     "password": ({"secret": "not-the-password"}, "secret", f"http://{KEYSTONE}/v3 did not accept the login of user “demo”"),
     "user's domain": ({"user_domain_name": "Nowhere"}, "secret", f"http://{KEYSTONE}/v3 did not accept the login of user “demo” of domain “Nowhere”"),
     "project's domain": ({"project_domain_name": "Nowhere"}, "project_name", f"http://{KEYSTONE}/v3 accepts user “demo”, but not in project"),

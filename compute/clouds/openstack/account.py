@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from urllib.parse import urlsplit
 
+from compute.clouds import calls
 from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
-from compute.clouds.openstack import errors, translate
+from compute.clouds.openstack import api, errors, translate
 from compute.clouds.openstack.api import Json
 from compute.clouds.openstack.session import CloudSession, Sessions, identity_url, regions_of
 from compute.clouds.specs import AccountInfo, ServiceCheck, State
@@ -77,19 +79,30 @@ class OpenStackAccount:
         )
 
     def projects(self) -> Iterator[State]:
-        """All projects for an administrator, else those that the user has a role in; one or two calls.
+        """All projects for an administrator, else those that the user has a role in. Keystone gives them in one piece, or in
+        pages where it was told to.
 
-        An application credential without such rights has its own project only.
+        A member is never allowed to list all, so it does not ask; an administrator of old Keystones may not be either, and then
+        sees its own. An application credential has its own project only.
         """
-        session = self._sessions.session()
-        own = str(self._sessions.access().project_id)
-        try:
-            rows = _projects(session, self._url("/projects"))
-        except Refused:
-            rows = _projects(session, self._url("/auth/projects"))
-            if self._sessions.credentials.kind == "application_credential":
-                rows = [row for row in rows if row["id"] == own]
+        access = self._sessions.access()
+        if "admin" in (access.role_names or ()):
+            with suppress(Refused):
+                yield from map(translate.project, self._all_projects())
+                return
+        rows = _projects(self._sessions.session(), self._url("/auth/projects"))
+        if self._sessions.credentials.kind == "application_credential":
+            rows = (row for row in rows if row["id"] == access.project_id)
         yield from map(translate.project, rows)
+
+    def _all_projects(self) -> Iterator[Json]:
+        """Raises `Refused` before the first project where they may not be listed."""
+        rows = _projects(self._sessions.session(), self._url("/projects"))
+        with calls.probing():
+            first = next(rows, None)
+        if first is not None:
+            yield first
+        yield from rows
 
     def _check_identity(self) -> ServiceCheck:
         started = time.monotonic()
@@ -139,7 +152,7 @@ class OpenStackAccount:
             return error
         session = self._sessions.unscoped()
         try:
-            rows = _projects(session, self._url("/auth/projects"))
+            rows = list(_projects(session, self._url("/auth/projects")))
         except CloudError:
             return error
         names = ", ".join(sorted(str(row.get("name") or "") for row in rows))
@@ -172,10 +185,25 @@ class OpenStackAccount:
         return identity_url(self._sessions.credentials.auth_url) + path
 
 
-def _projects(session: CloudSession, url: str) -> list[Json]:
-    # Keystone gives projects in one piece. The domains among them are no projects.
-    rows = session.get(url).json().get("projects") or ()
-    return [row for row in rows if row.get("id") and not row.get("is_domain")]
+def _projects(session: CloudSession, url: str) -> Iterator[Json]:
+    """A listing of projects, without the domains among them. Raises at its end when Keystone cut it off."""
+    place = session.place("identity")
+    query, asked = "", {""}
+    while True:
+        response = session.get(url + query)
+        body = api.body_of(response, place)
+        yield from (row for row in api.rows_of(response, body, "projects", place) if not row.get("is_domain"))
+        links = body.get("links")
+        following = str((links.get("next") if isinstance(links, dict) else "") or "")
+        if following in ("", "null"):
+            break
+        # The link's address may be wrong behind a proxy; what it asks for is not.
+        query = f"?{urlsplit(following).query}"
+        if query in asked:
+            raise errors.endless(place, "projects")
+        asked.add(query)
+    if body.get("truncated"):
+        raise errors.cut_off(place, "projects")
 
 
 def _ms(started: float) -> int:

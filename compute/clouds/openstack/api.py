@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import requests
 from openstack.proxy import Proxy
 
-from compute.clouds.errors import Unreachable
+from compute.clouds.errors import Gone
 from compute.clouds.openstack import errors
 from compute.clouds.openstack.errors import Place
 
@@ -36,27 +37,31 @@ class Api:
     def pages(self, path: str, key: str, **query: Any) -> Iterator[Json]:
         """A whole listing, page by page as it is consumed. Raises in the middle when a page cannot be read.
 
-        The link to the next page only says that there is one: behind a proxy its address is often wrong.
+        The link to the next page says that there is one, but its address is not used: behind a proxy it is often wrong.
         """
-        marker = ""
+        marker, asked = "", {""}
         while True:
             page = {**query, "limit": PAGE, **({"marker": marker} if marker else {})}
-            response = self._proxy.get(path, params=page)
-            body = self._json(response)
-            if key not in body:
-                raise errors.not_json(response, self._place)
-            rows = [row for row in body[key] or () if isinstance(row, dict) and row.get("id")]
+            try:
+                response = self._proxy.get(path, params=page)
+            except Gone as error:
+                if not marker:
+                    raise
+                # What the page before ended with is gone; what the listing is of was there a moment ago.
+                raise errors.changed(self._place, key, error) from None
+            body = body_of(response, self._place)
+            rows = rows_of(response, body, key, self._place)
             yield from rows
-            links = body.get(f"{key}_links") or ()
-            if not rows or not any(link.get("rel") == "next" for link in links):
+            marker = _next_marker(body, key, rows)
+            if not marker:
                 return
-            if rows[-1]["id"] == marker:
-                raise Unreachable(f"{self._place} gives the same page of {key} again and again.")
-            marker = rows[-1]["id"]
+            if marker in asked:
+                raise errors.endless(self._place, key)
+            asked.add(marker)
 
     def rows(self, path: str, key: str) -> list[Json]:
         """A short listing that has no pages, in one call."""
-        return [row for row in self._json(self._proxy.get(path)).get(key) or () if isinstance(row, dict)]
+        return [row for row in body_of(self._proxy.get(path), self._place).get(key) or () if isinstance(row, dict)]
 
     def create(self, path: str, key: str, body: Mapping[str, Any]) -> Json:
         """POST one object and answer it as the cloud made it."""
@@ -75,16 +80,42 @@ class Api:
         self._proxy.delete(path, params=query)
 
     def _object(self, response: requests.Response, key: str) -> Json:
-        found = self._json(response).get(key)
+        found = body_of(response, self._place).get(key)
         if not isinstance(found, dict):
             raise errors.not_json(response, self._place)
         return found
 
-    def _json(self, response: requests.Response) -> Json:
-        try:
-            body = response.json()
-        except ValueError:
-            body = None
-        if not isinstance(body, dict):
-            raise errors.not_json(response, self._place)
-        return body
+
+def body_of(response: requests.Response, place: Place) -> Json:
+    """The JSON object of a success. Raises `Unreachable` for anything else, also for an error that calls itself a success."""
+    try:
+        body = response.json()
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise errors.not_json(response, place)
+    if body.keys() & {"error", "faultstring", "NeutronError"}:
+        raise errors.false_success(response, place)
+    return body
+
+
+def rows_of(response: requests.Response, body: Mapping[str, Any], key: str, place: Place) -> list[Json]:
+    """The objects of one page. A listing that cannot be understood is no empty one: raises `Unreachable` unless each has an
+    id, for what a complete listing lacks counts as gone."""
+    rows = body.get(key)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.get("id") for row in rows):
+        raise errors.not_json(response, place)
+    return rows
+
+
+def _next_marker(body: Mapping[str, Any], key: str, rows: list[Json]) -> str:
+    """Where the next page begins, "" when this was the last: a link says so. Where no links came at all, a full page is not
+    believed to be the last one."""
+    links = body.get(f"{key}_links")
+    if not isinstance(links, list):
+        return str(rows[-1]["id"]) if len(rows) >= PAGE else ""
+    following = [link for link in links if isinstance(link, dict) and link.get("rel") == "next"]
+    if not following or rows:
+        return str(rows[-1]["id"]) if following else ""
+    # A page of nothing but what we may not see: only the link knows where it ended.
+    return "".join(parse_qs(urlsplit(str(following[0].get("href"))).query).get("marker", ()))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from compute.clouds import calls
 from compute.clouds.errors import Gone, Refused
 from compute.clouds.openstack import translate
 from compute.clouds.openstack.api import Api
@@ -55,8 +56,10 @@ class OpenStackBalancers:
 
     def limits(self) -> Mapping[str, int]:
         """The quota of the own project by kind; {} when it may not be asked."""
+        path = f"/lbaas/quotas/{self._project_id()}"
         try:
-            quota = self._api.read(f"/lbaas/quotas/{self._project_id()}", "quota")
+            with calls.probing():
+                quota = self._api.read(path, "quota")
         except (Refused, Gone):
             return {}
         # Octavia has renamed limits, and gives both names.
@@ -216,7 +219,8 @@ class OpenStackBalancers:
 
     def _ask_capabilities(self) -> BalancerCapabilities:
         try:
-            rows = self._api.rows("/lbaas/providers", "providers")
+            with calls.probing():
+                rows = self._api.rows("/lbaas/providers", "providers")
         except Refused:
             rows = []
         providers = tuple(str(row["name"]) for row in rows if row.get("name"))

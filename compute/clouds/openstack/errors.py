@@ -18,6 +18,7 @@ import requests
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unauthorised, Unreachable, Unsupported
 
 LONGEST_CAUSE = 600
+PAGING = "Sync again; if it stays so, report it to those who run the cloud."
 REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -62,7 +63,7 @@ TABLE: tuple[Row, ...] = (
         Busy,
         "{place} is still busy with an earlier change of this object.",
     ),
-    Row(frozenset({429}), "", Busy, "{place} asks for fewer calls in a shorter time."),
+    Row(frozenset({429}), "", Busy, "{place} asks for fewer calls in a shorter time.", "Try again a little later."),
     # A path that the service does not know is answered 404 too: that says nothing about the object.
     Row(frozenset({404}), r"^HTTPNotFound", Unreachable, "{place} does not know this part of its API."),
     Row(frozenset({404}), "", Gone, "{place} does not have this object."),
@@ -151,6 +152,12 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
     if isinstance(error, TooLarge):
         size = f"{error.limit / 2**20:g} MiB"
         return Unreachable(f"{place} at {target} was not read: the cloud's answer is larger than {size}.", cause=cause)
+    if isinstance(low, ssl.SSLError) and "plain http" in cause:
+        return Unreachable(
+            f"{place} at {target} could not be reached: plain http is spoken there, no TLS.",
+            hint="Let the address begin with http://, or give the port that speaks https.",
+            cause=cause,
+        )
     if isinstance(error, requests.exceptions.SSLError):
         what = "its TLS certificate was not accepted" if "certificate" in cause else "what answers there speaks no TLS"
         return Unreachable(
@@ -177,6 +184,34 @@ def not_json(response: requests.Response | None, place: Place) -> CloudError:
     if response is None:
         return Unreachable(f"{place} answered with something that is not an API answer.", http_status=200)
     return _no_api_answer(response, place, Words())
+
+
+def false_success(response: requests.Response, place: Place) -> CloudError:
+    """The error for a body that tells of one under the status of a success."""
+    return Unreachable(
+        f"{place} at {endpoint(response.url)} answered {response.status_code}, but with an error.",
+        cause=clean(Words.of(response).text, place.secrets),
+        cloud_request_id=request_id(response),
+        http_status=response.status_code,
+    )
+
+
+def endless(place: Place, key: str) -> CloudError:
+    """The error for a listing whose pages lead in a circle."""
+    return Unreachable(f"{place} gives the same page of {key} again and again.", hint=PAGING)
+
+
+def cut_off(place: Place, key: str) -> CloudError:
+    """The error for a listing that says itself that it is not whole."""
+    return Unreachable(
+        f"{place} cut its list of {key} off.",
+        hint="A limit (list_limit) is set at the cloud; have it raised or removed.",
+    )
+
+
+def changed(place: Place, key: str, error: CloudError) -> CloudError:
+    """The error for a listing that lost its place between two pages."""
+    return Unreachable(f"The {key} changed while {place} listed them.", hint=PAGING, **_kept(error))
 
 
 def login_error(error: CloudError, auth_url: str, *, kind: str, user: str, domain: str, project: str) -> CloudError:

@@ -6,6 +6,7 @@ address that a connection really reaches, and turns silence into `Unreachable`. 
 
 from __future__ import annotations
 
+import email.utils
 import http.client
 import io
 import socket
@@ -34,6 +35,8 @@ READS = frozenset({"GET", "HEAD", "OPTIONS"})
 RETRY_STATUSES = frozenset({429, 502, 503, 504})
 PAUSES = (0.3, 0.8)  # seconds before the second and the third try of a read
 CONNECT_TIMEOUT = 10.0
+# After so many seconds without a word, a TLS handshake is doubted: is it plain http that is spoken there? See `_GuardedTls`.
+HANDSHAKE_DOUBT = 2.0
 LONGEST_TIMEOUT = 50.0  # seconds; a task's lease is 60
 POOL_SIZE = 16
 LARGEST_ANSWER = 64 * 2**20  # bytes after decompression
@@ -71,7 +74,7 @@ class WatchedSession(requests.Session):
                 if not _passing(error) or not _wait(pause, end):
                     raise errors.from_failure(error, url, place) from None
             else:
-                if response.status_code not in RETRY_STATUSES or not _wait(pause, end):
+                if response.status_code not in RETRY_STATUSES or not _wait(pause, end, asked_pause(response)):
                     return response
         raise AssertionError("the last try returns or raises")
 
@@ -123,12 +126,28 @@ def _read(response: requests.Response, end: float) -> None:
     response._content_consumed = True
 
 
-def _wait(pause: float | None, end: float) -> bool:
-    """Wait before the next try; False when there is none, or no time for it."""
-    if pause is None or time.monotonic() + pause >= end:
+def _wait(pause: float | None, end: float, asked: float = 0.0) -> bool:
+    """Wait before the next try, `asked` seconds if the cloud wants more than `pause`; False when there is no next try, or no
+    time for it."""
+    if pause is None:
+        return False
+    pause = max(pause, asked)
+    if time.monotonic() + pause >= end:
         return False
     _sleep(pause)
     return True
+
+
+def asked_pause(response: requests.Response) -> float:
+    """The seconds for which an answer asks to be left alone (`Retry-After`, RFC 9110 10.2.3); 0 when it does not say."""
+    text = response.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        at = email.utils.parsedate_to_datetime(text)
+        return max(0.0, at.timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
 
 
 def _passing(error: requests.RequestException) -> bool:
@@ -207,7 +226,49 @@ class _Guarded(HTTPConnection):
 
 
 class _GuardedTls(_Guarded, HTTPSConnection):
-    pass
+    """TLS that does not wait for one who cannot speak it: many a plain http server reads a handshake as the beginning of a
+    request and waits for the rest of it until the connection times out.
+
+    A handshake that stays without a word is left, and the same place is asked in plain http, without any secret. An answer
+    settles it at once; without one TLS is given the whole time once more, for it may only be slow.
+    """
+
+    _doubtful = False
+
+    def connect(self) -> None:
+        self._doubtful = True
+        try:
+            super().connect()
+        except TimeoutError:
+            if not self._doubtful:  # the connection itself came to nothing
+                raise
+            self.close()
+            if _speaks_plain_http(super()._new_conn()):
+                raise ssl.SSLError(1, "plain http is spoken there, no TLS") from None
+            self._doubtful = False
+            super().connect()
+        if self.sock is not None:
+            self.sock.settimeout(self.timeout)
+
+    def _new_conn(self) -> socket.socket:
+        doubtful, self._doubtful = self._doubtful, False
+        connection = super()._new_conn()
+        limit = connection.gettimeout()
+        if doubtful and (limit is None or limit > HANDSHAKE_DOUBT):
+            connection.settimeout(HANDSHAKE_DOUBT)
+            self._doubtful = True
+        return connection
+
+
+def _speaks_plain_http(connection: socket.socket) -> bool:
+    """Whether a server answers a plain request that says nothing; takes `HANDSHAKE_DOUBT` seconds at most, and closes it."""
+    with connection:
+        connection.settimeout(HANDSHAKE_DOUBT)
+        try:
+            connection.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
+            return connection.recv(5) == b"HTTP/"
+        except OSError:
+            return False
 
 
 class _GuardedPool(HTTPConnectionPool):

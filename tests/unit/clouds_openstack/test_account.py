@@ -154,18 +154,63 @@ def test_describe_does_not_depend_on_the_version(fake: Fake) -> None:
     assert fake.cloud.account.describe().version == ""
 
 
+def _administrator(fake: Fake) -> None:
+    body = token()
+    body["token"]["roles"] = [{"id": "1", "name": "admin"}]
+    fake.http.post(TOKENS, status_code=201, headers={"X-Subject-Token": "t"}, json=body)
+
+
 def test_an_administrator_sees_all_projects(fake: Fake) -> None:
+    _administrator(fake)
     rows = [{"id": "1", "name": "a", "enabled": False}, {"id": "d", "name": "domain", "is_domain": True}]
     fake.http.get(f"{KEYSTONE}/projects", json={"projects": rows})
     (project,) = fake.cloud.account.projects()
     assert (project.kind, project.external_id, project.fields["enabled"]) == ("project", "1", False)
 
 
-def test_a_member_sees_its_own_projects(fake: Fake) -> None:
-    fake.http.get(f"{KEYSTONE}/projects", **FORBIDDEN)
+def test_a_member_sees_its_own_projects_and_asks_for_no_others(fake: Fake) -> None:
     fake.http.get(f"{KEYSTONE}/auth/projects", json={"projects": [{"id": "p-shop"}, {"id": "p-blog"}]})
     assert [p.external_id for p in fake.cloud.account.projects()] == ["p-shop", "p-blog"]
     assert [p.external_id for p in fake.open(APPLICATION).account.projects()] == ["p-shop"]
+    assert not fake.sent("GET", "/v3/projects")
+
+
+def test_an_administrator_who_may_not_list_all_sees_its_own_and_that_is_no_failure(fake: Fake) -> None:
+    _administrator(fake)
+    fake.http.get(f"{KEYSTONE}/projects", **FORBIDDEN)
+    fake.http.get(f"{KEYSTONE}/auth/projects", json={"projects": [{"id": "p-shop"}]})
+    assert [p.external_id for p in fake.cloud.account.projects()] == ["p-shop"]
+    assert [(c.path, c.status, c.is_failure) for c in fake.watch.without_logins()] == [
+        ("/v3/projects", 403, False), ("/v3/auth/projects", 200, False),
+    ]  # fmt: skip
+
+
+def test_pages_of_projects_are_followed_by_what_their_links_ask_for(fake: Fake) -> None:
+    def page(request: Any, context: Any) -> dict[str, Any]:
+        marker = request.qs.get("marker", ["0"])[0]
+        more = f"http://internal/v3/projects?marker={int(marker) + 1}" if int(marker) < 2 else "null"
+        return {"projects": [{"id": f"p{marker}"}], "links": {"next": more}}
+
+    fake.http.get(f"{KEYSTONE}/auth/projects", json=page)
+    assert [p.external_id for p in fake.cloud.account.projects()] == ["p0", "p1", "p2"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"json": {"projects": [{"id": "p1"}], "links": {"next": "http://x/?marker=1"}}}, "again and again"),
+        ({"json": {"projects": [{"id": "p1"}], "truncated": True, "links": {"next": None}}}, "cut its list"),
+        ({"json": {"projects": None}}, "not an API answer"),
+        ({"json": {"error": {"code": 500, "message": "x"}, "projects": []}}, "but with an error"),
+        ({"json": {"projects": [{"name": "without an id"}]}}, "not an API answer"),
+        ({"text": "<html>log in</html>"}, "web page"),
+        ({"text": ""}, "not an API answer"),
+    ],
+)
+def test_a_listing_of_projects_that_is_not_whole_is_an_error(fake: Fake, answer: dict[str, Any], words: str) -> None:
+    fake.http.get(f"{KEYSTONE}/auth/projects", **answer)
+    with pytest.raises(Unreachable, match=words):
+        list(fake.cloud.account.projects())
 
 
 def test_a_region_without_a_needed_service_says_so(fake: Fake) -> None:

@@ -45,6 +45,24 @@ def test_link_local_and_metadata_are_denied_whatever_is_allowed(address: str) ->
     assert not allowed(address)
 
 
+def _hint(url: str) -> str:
+    with pytest.raises(InputParameterError) as refused:
+        outbound.check_url(url)
+    return refused.value.hint
+
+
+def test_a_hint_names_a_setting_only_where_it_helps() -> None:
+    """What can be allowed is told how; what cannot is told so."""
+    outbound.configure(deny=["10.0.0.0/8"])
+    for url in ("http://127.0.0.1/v3", "http://[::1]/v3", "http://10.0.0.1/v3"):
+        assert "SKYDECK_OUTBOUND_ALLOW" in _hint(url)
+    for address in DENIED_ALWAYS:
+        if "%" not in address:
+            shown = f"[{address}]" if ":" in address else address
+            assert "SKYDECK" not in _hint(f"http://{shown}/v3") and "No setting" in _hint(f"http://{shown}/v3")
+    assert "No setting" in _hint("http://metadata.google.internal/v3")
+
+
 @pytest.mark.parametrize("address", LOOPBACK)
 def test_loopback_is_allowed_only_by_name(address: str) -> None:
     outbound.configure()

@@ -98,11 +98,82 @@ def test_a13_a_page_that_fails_is_tried_again_and_then_fails_the_listing(fake: F
     assert "<" not in str(caught.value.as_dict())
 
 
-def test_a_listing_that_repeats_its_page_is_stopped(fake: Fake, balancer: BalancerPort) -> None:
-    page = {"loadbalancers": [{"id": "lb"}], "loadbalancers_links": [{"rel": "next", "href": "x"}]}
+NEXT = [{"rel": "next", "href": "x"}]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_listing_whose_pages_lead_in_a_circle_is_stopped(fake: Fake, balancer: BalancerPort, length: int) -> None:
+    def page(request: Any, context: Any) -> dict[str, Any]:
+        marker = request.qs.get("marker", ["lb-0"])[0]
+        following = (int(marker.removeprefix("lb-")) + 1) % length
+        return {"loadbalancers": [{"id": f"lb-{following}"}], "loadbalancers_links": NEXT}
+
     fake.http.get(f"{OCTAVIA}/loadbalancers", json=page)
     with pytest.raises(Unreachable, match="again and again"):
         list(balancer.balancers())
+    assert fake.sent("GET", "/loadbalancers") <= length + 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"json": {"loadbalancers": None}},
+        {"json": {"loadbalancers": {"id": "lb"}}},
+        {"json": {"loadbalancers": [{"id": "lb"}, {"name": "without an id"}]}},
+        {"json": {"loadbalancers": ["lb"]}},
+        {"json": {"loadbalancers": [], "faultstring": "Internal error"}},
+        {"json": {"error": {"code": 500, "message": "Internal error"}, "loadbalancers": []}},
+        {"json": {"something": "else"}},
+        {"json": []},
+        {"text": HTML},
+        {"text": '{"loadbalancers": [{"id": "lb"}'},
+        {"text": "[" * 100_000},
+        {"text": ""},
+    ],
+)
+def test_a_listing_that_cannot_be_understood_is_an_error_and_no_empty_list(
+    fake: Fake, balancer: BalancerPort, answer: dict[str, Any]
+) -> None:
+    fake.http.get(f"{OCTAVIA}/loadbalancers", **answer)
+    with pytest.raises(Unreachable):
+        list(balancer.balancers())
+    first = {"loadbalancers": [{"id": "first"}], "loadbalancers_links": NEXT}
+    fake.http.get(f"{OCTAVIA}/loadbalancers", [{"json": first}, answer])
+    with pytest.raises(Unreachable):
+        list(balancer.balancers())
+
+
+def test_what_a_page_ended_with_may_go_but_the_listing_is_not_gone(fake: Fake, balancer: BalancerPort) -> None:
+    """A member list of a pool that is there must not be taken for a pool that is not (Neutron answers 404 to a lost marker)."""
+    first = {"json": {"members": [{"id": "m1"}], "members_links": NEXT}}
+    fake.http.get(f"{OCTAVIA}/pools/p/members", [first, NOT_FOUND])
+    with pytest.raises(Unreachable, match="changed while"):
+        list(balancer.members("p"))
+    fake.http.get(f"{OCTAVIA}/pools/p/members", **NOT_FOUND)
+    with pytest.raises(Gone):
+        list(balancer.members("p"))
+
+
+def test_a_full_page_without_a_word_about_the_next_is_not_believed_to_be_the_last(
+    fake: Fake, balancer: BalancerPort
+) -> None:
+    rows = [{"id": f"lb-{n}"} for n in range(250)]
+
+    def page(request: Any, context: Any) -> dict[str, Any]:
+        start = int(request.qs.get("marker", ["lb--1"])[0].removeprefix("lb-")) + 1
+        return {"loadbalancers": rows[start : start + 200]}
+
+    fake.http.get(f"{OCTAVIA}/loadbalancers", json=page)
+    assert len(list(balancer.balancers())) == 250
+    assert fake.sent("GET", "/loadbalancers") == 2
+
+
+def test_a_page_with_nothing_on_it_may_have_a_next(fake: Fake, balancer: BalancerPort) -> None:
+    hidden = [{"rel": "next", "href": "http://internal/v2.0/lbaas/loadbalancers?limit=200&marker=hidden"}]
+    pages = [{"loadbalancers": [], "loadbalancers_links": hidden}, {"loadbalancers": [{"id": "lb"}]}]
+    fake.http.get(f"{OCTAVIA}/loadbalancers", [{"json": page} for page in pages])
+    assert [state.external_id for state in balancer.balancers()] == ["lb"]
+    assert _last(fake).qs["marker"] == ["hidden"]
 
 
 def test_a_listing_streams(fake: Fake, balancer: BalancerPort) -> None:

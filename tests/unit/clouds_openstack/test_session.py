@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import email.utils
 import threading
 import time
 from typing import Any
@@ -74,6 +76,37 @@ def test_a_write_that_is_asked_to_come_later_is_busy_and_sent_once(fake: Fake) -
     with pytest.raises(Busy):
         fake.cloud.region("R1").balancer.update_listener("1", {"name": "x"})
     assert fake.sent("PUT", "/listeners/1") == 1
+
+
+def _in_five_seconds() -> str:
+    return email.utils.format_datetime(
+        datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=5.9), usegmt=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("5", [5.0, 5.0]),
+        ("0", list(transport.PAUSES)),
+        ("at a time", None),  # in about five seconds
+        ("soon", list(transport.PAUSES)),
+        ("-1", list(transport.PAUSES)),
+        ("120", []),  # longer than a call may take: told at once, nothing is sent before
+        ("9" * 400, []),
+    ],
+)
+def test_a_cloud_that_asks_for_time_is_given_it(fake: Fake, asked: str, expected: list[float] | None) -> None:
+    asked = _in_five_seconds() if expected is None else asked
+    answer = {"status_code": 429, "text": "slow down", "headers": {"Retry-After": asked}}
+    fake.http.get(f"{OCTAVIA}/loadbalancers", **answer)
+    with pytest.raises(Busy):
+        list(fake.cloud.region("R1").balancer.balancers())
+    if expected is None:
+        assert len(fake.pauses) == 2 and all(2 < pause < 6 for pause in fake.pauses)
+    else:
+        assert fake.pauses == expected
+    assert fake.sent("GET", "/loadbalancers") == len(fake.pauses) + 1
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import datetime
 import http.server
 import ipaddress
+import socket
 import ssl
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from compute.clouds.errors import Refused, Unreachable
+from compute.clouds.openstack import transport
 from compute.clouds.openstack.transport import WatchedSession, tls_context
 
 
@@ -110,3 +114,94 @@ def test_a_bundle_that_holds_no_certificate_is_named(bundle: str) -> None:
     with pytest.raises(Refused) as caught:
         tls_context(bundle, verify=True)
     assert caught.value.field == "ca_bundle"
+
+
+# --- what does not speak TLS
+
+
+class _Port:
+    """Something that listens: `serve` is given each connection."""
+
+    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._serve = serve
+        self.taken = 0
+        threading.Thread(target=self._run, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._listening.getsockname()[1]}/v3"
+
+    def _run(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listening.accept()
+            except OSError:
+                return
+            self.taken += 1
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+def _plain(connection: socket.socket) -> None:
+    """As waitress does: reads until a header ends, however long that takes."""
+    with connection, suppress(OSError):
+        read = b""
+        while not read.endswith(b"\r\n\r\n"):
+            if not (more := connection.recv(100)):
+                return
+            read += more
+        connection.sendall(b"HTTP/1.0 404 Not Found\r\n\r\n")
+
+
+def _silent(connection: socket.socket) -> None:
+    with connection, suppress(OSError):
+        while connection.recv(100):
+            pass
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "HANDSHAKE_DOUBT", 0.2)
+    monkeypatch.setattr(transport, "CONNECT_TIMEOUT", 1.5)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_port_that_speaks_plain_http_is_told_at_once() -> None:
+    port = _Port(_plain)
+    started = time.monotonic()
+    with pytest.raises(Unreachable, match="plain http is spoken there") as caught:
+        _status(port.url, "")
+    assert time.monotonic() - started < 1.0
+    assert "http://" in caught.value.hint and caught.value.field == ""
+    assert port.taken == 2, "nothing is sent again: it does not heal"
+    port.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_port_that_says_nothing_is_given_the_whole_time() -> None:
+    port = _Port(_silent)
+    with pytest.raises(Unreachable, match="no TLS came about in time"):
+        _status(port.url, "")
+    assert port.taken == 3
+    port.close()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_handshake_that_is_only_slow_is_waited_for(tmp_path: Path) -> None:
+    certificate, file = _certificate(tmp_path, "slow")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+
+    def serve(connection: socket.socket) -> None:
+        with suppress(OSError), connection:
+            time.sleep(0.5)
+            with context.wrap_socket(connection, server_side=True) as spoken:
+                spoken.recv(1000)
+                spoken.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+    port = _Port(serve)
+    assert _status(port.url, certificate) == 200
+    port.close()
