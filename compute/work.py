@@ -23,11 +23,10 @@ class TaskWatch:
 
     def after(self, call: Call) -> None:
         self.last_request_id = call.request_id or self.last_request_id
-        failed = not call.status or call.status >= 400
+        failed = call.is_failure
         self.context.call_made(write=call.is_write)
         self.reads += not call.is_write
-        # A 404 on a read is an ordinary answer: the object is gone.
-        if call.is_write or (failed and call.status != 404):
+        if call.is_write or failed:
             self.context.event(
                 call.error or f"{call.method} {call.path}",
                 level="error" if failed else "info",
