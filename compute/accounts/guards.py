@@ -8,13 +8,13 @@ from core.access import Actor
 
 
 def not_deleting(account: CloudAccount, actor: Actor) -> str:
-    return "It is being deleted." if account.status == AccountStatus.DELETING else ""
+    return "It is being forgotten." if account.status == AccountStatus.DELETING else ""
 
 
 def can_sync(account: CloudAccount, actor: Actor) -> str:
     """Enabled, and no run at work."""
     if not account.enabled:
-        return "It is switched off."
+        return "It is disabled."
     if account.sync_status != SyncStatus.IDLE:
         return "A sync is at work already."
     return not_deleting(account, actor)
@@ -29,5 +29,5 @@ def can_disable(account: CloudAccount, actor: Actor) -> str:
 
 
 def can_delete(account: CloudAccount, actor: Actor) -> str:
-    """Only what is switched off."""
-    return "It is switched on: disable it first." if account.enabled else not_deleting(account, actor)
+    """Only what is disabled."""
+    return "It is enabled: disable it first." if account.enabled else not_deleting(account, actor)

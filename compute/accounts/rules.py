@@ -97,7 +97,7 @@ def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool) -
     if deleting:
         raise InvalidStatusError(f"The account “{name}” is being deleted.")
     if not enabled:
-        raise InvalidStatusError(f"The account “{name}” is switched off.", hint="Enable it first.")
+        raise InvalidStatusError(f"The account “{name}” is disabled.", hint="Enable it first.")
     if running:
         raise InvalidStatusError(f"A sync of “{name}” is already running.", hint="Wait for it, or cancel its task.")
 

@@ -386,7 +386,7 @@ def account_set_enabled(account: CloudAccount, *, actor: Actor, enabled: bool, p
 def account_delete(
     account: CloudAccount, *, actor: Actor, expected_version: int | None = None, plan_digest: str = ""
 ) -> Change:
-    """Forget an account and all that was mirrored from it; nothing is touched at the cloud. It must be switched off first."""
+    """Forget an account and all that was mirrored from it; nothing is touched at the cloud. It must be disabled first."""
     ensure(actor, f"{RIGHT}.delete", account)
     rules.check_no_plan(plan_digest)
     with _writing() as done:
@@ -394,7 +394,7 @@ def account_delete(
         check_version(account, expected_version)
         if account.enabled:
             raise InvalidStatusError(
-                f"The account “{account.name}” is switched on.", hint="Disable it, then delete it."
+                f"The account “{account.name}” is enabled.", hint="Disable it, then delete it."
             )
         changes = Changes(actor)
         CloudAccount.objects.filter(pk=account.pk).update(status=AccountStatus.DELETING, version=account.version + 1)

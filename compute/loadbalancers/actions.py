@@ -8,9 +8,9 @@ from core.actions import Action
 
 LOADBALANCER_ACTIONS = (
     Action(
-        "status", "Switch on or off", right="compute.loadbalancers.status", run=services.loadbalancer_set_status,
+        "status", "Enable or disable", right="compute.loadbalancers.status", run=services.loadbalancer_set_status,
         args=StatusSerializer, guard=guards.changeable, dry_run=True, bulk=True,
-        description="Switched off, it keeps its address and takes no traffic.",
+        description="Disabled, it keeps its address and takes no traffic.",
     ),
     Action(
         "syncstatus", "Read again", right="compute.loadbalancers.syncstatus", run=services.loadbalancer_sync,

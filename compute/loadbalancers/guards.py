@@ -23,7 +23,7 @@ def changeable(obj: Any, actor: Actor) -> str:
     root = _root(obj)
     account = root.manager.account
     if not account.enabled:
-        return f"The cloud account “{account.name}” is switched off."
+        return f"The cloud account “{account.name}” is disabled."
     if account.read_only:
         return f"The cloud account “{account.name}” is only to be read."
     if root.delete_requested_at or obj.delete_requested_at:
@@ -78,4 +78,4 @@ def readable(obj: Any, actor: Actor) -> str:
     root = _root(obj)
     if not root.external_id:
         return "It does not exist at the cloud yet."
-    return "" if root.manager.account.enabled else f"The cloud account “{root.manager.account.name}” is switched off."
+    return "" if root.manager.account.enabled else f"The cloud account “{root.manager.account.name}” is disabled."

@@ -17,12 +17,13 @@ from core.errors import NotEmptyError
 
 CREATE, DELETE, CASCADE = "create", "delete", "cascade"
 KIND_WORDS = {
-    "loadbalancer": "load balancer", "listener": "listener", "pool": "pool", "member": "member", "floatingip": "floating IP",
+    "loadbalancer": "load balancer", "listener": "listener", "pool": "backend group", "member": "backend",
+    "floatingip": "elastic IP",
 }  # fmt: skip
 FIELD_WORDS = {
-    "enabled": "switched on", "connection_limit": "connection limit", "default_pool": "default pool",
-    "timeout_client_data": "client time-out", "timeout_member_connect": "connect time-out to members",
-    "timeout_member_data": "member time-out", "session_persistence": "session persistence", "algorithm": "algorithm",
+    "enabled": "enabled", "connection_limit": "connection limit", "default_pool": "backend group",
+    "timeout_client_data": "client time-out", "timeout_member_connect": "connect time-out to backends",
+    "timeout_member_data": "backend time-out", "session_persistence": "session persistence", "algorithm": "algorithm",
 }  # fmt: skip
 
 
@@ -172,8 +173,8 @@ def check_may_delete(wanted: WantedTree, observed: TreeState | None) -> None:
 
 
 def _counted(observed: TreeState) -> str:
-    parts = [(len(observed.listeners), "listener"), (len(observed.pools), "pool")]
-    parts.append((sum(len(m) for m in observed.members.values()), "member"))
+    parts = [(len(observed.listeners), "listener"), (len(observed.pools), "backend group")]
+    parts.append((sum(len(m) for m in observed.members.values()), "backend"))
     return words([f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n])
 
 
@@ -244,7 +245,7 @@ class _Maker:
             verb="delete",
             kind=item.kind,
             target=item.label,
-            sentence=f"Delete {KIND_WORDS[item.kind]} {item.label}.",
+            sentence=_delete_sentence(item),
             before=self._words(item, item.applied),
             impact=impact,
             row=item.row,
@@ -296,7 +297,7 @@ class _Maker:
                         "bind",
                         "floatingip",
                         item.label,
-                        f"Put floating IP {item.label} on the address of load balancer {self.wanted.balancer.label}.",
+                        f"Put elastic IP {item.label} on the address of load balancer {self.wanted.balancer.label}.",
                         before={"bound": bool(observed)},
                         after={"bound": True},
                         row=item.row,
@@ -314,7 +315,7 @@ class _Maker:
                         "release",
                         "floatingip",
                         item.label,
-                        f"Take floating IP {item.label} off load balancer {self.wanted.balancer.label}; the address is kept.",
+                        f"Take elastic IP {item.label} off load balancer {self.wanted.balancer.label}; the address is kept.",
                         before={"bound": True},
                         after={"bound": False},
                         row=item.row,
@@ -332,7 +333,7 @@ class _Maker:
                 moved = state is not None and item.allows("port_id") and not item.desired.get("port_id")
                 port = state.fields.get("port_id", "") if state is not None and moved else ""
                 if port and port != item.fixed.get("port_id"):
-                    drifted.append(f"where floating IP {item.label} is bound")
+                    drifted.append(f"where elastic IP {item.label} is bound")
                 continue
             if state is None or item.row in self.sight.adopted:
                 continue
@@ -370,8 +371,8 @@ def _delete_root(wanted: WantedTree, observed: TreeState | None) -> Plan:
             f"listener {s.name or s.external_id} {s.fields.get('protocol')}:{s.fields.get('port')}"
             for s in observed.listeners
         ),
-        *(f"pool {s.name or s.external_id}" for s in observed.pools),
-        *(f"member {m.fields.get('address')}:{m.fields.get('port')}" for ms in observed.members.values() for m in ms),
+        *(f"backend group {s.name or s.external_id}" for s in observed.pools),
+        *(f"backend {m.fields.get('address')}:{m.fields.get('port')}" for ms in observed.members.values() for m in ms),
     ]
     address = observed.balancer.fields.get("address", "")
     step = Step(
@@ -381,7 +382,7 @@ def _delete_root(wanted: WantedTree, observed: TreeState | None) -> Plan:
         impact=Impact(True, True, f"Everything that reaches {address or root.label} is cut off, and the address may go to others."),
         row=root.row, external_id=observed.balancer.external_id,
     )  # fmt: skip
-    return Plan((step,), tuple(f"Floating IP {w.label} is kept and becomes free." for w in wanted.floating_ips))
+    return Plan((step,), tuple(f"Elastic IP {w.label} is kept and becomes free." for w in wanted.floating_ips))
 
 
 def _field(name: str) -> str:
@@ -405,11 +406,11 @@ def _create_sentence(item: Wanted, after: Mapping[str, Any]) -> str:
         at = f"with address {after['address']}" if after.get("address") else "with an address chosen by the cloud"
         return f"Create load balancer {item.label} {at}{f' in {item.where}' if item.where else ''}."
     if item.kind == "listener" and after.get("default_pool"):
-        return f"Create listener {item.label} that sends to pool {after['default_pool']}."
+        return f"Create listener {item.label} that sends to backend group {after['default_pool']}."
     if item.kind == "pool":
-        return f"Create pool {item.label} ({after.get('protocol')}, {str(after.get('algorithm', '')).lower().replace('_', ' ')})."
+        return f"Create backend group {item.label} ({after.get('protocol')}, {str(after.get('algorithm', '')).lower().replace('_', ' ')})."
     if item.kind == "member":
-        return f"Add member {item.label} with weight {after.get('weight')}."
+        return f"Add backend {item.label} with weight {after.get('weight')}."
     return f"Create {KIND_WORDS[item.kind]} {item.label}."
 
 
@@ -422,17 +423,24 @@ def _update_impact(item: Wanted, after: Mapping[str, Any]) -> Impact:
     if after.get("enabled") is False:
         return Impact(True, False, f"{item.label} stops taking traffic.")
     if "default_pool" in after and item.kind == "listener":
-        return Impact(True, False, "Open connections to the old pool may be cut.")
+        return Impact(True, False, "Open connections to the old backend group may be cut.")
     if item.kind == "pool" and ("algorithm" in after or "session_persistence" in after):
-        return Impact(False, False, "Clients may be sent to other members than before.")
+        return Impact(False, False, "Clients may be sent to other backends than before.")
     if item.kind == "member" and after.get("weight") == 0:
         return Impact(False, False, f"{item.label} gets no new connections; open ones go on.")
     return Impact()
+
+
+def _delete_sentence(item: Wanted) -> str:
+    """A group may stay here, with its backends, when a use of it ends: only what is at the cloud goes."""
+    if item.kind == "pool":
+        return f"Remove backend group {item.label} from the cloud."
+    return f"Delete {KIND_WORDS[item.kind]} {item.label}."
 
 
 def _delete_impact(item: Wanted) -> str:
     if item.kind == "listener":
         return f"Clients of {item.label} are cut off."
     if item.kind == "member":
-        return f"Connections to {item.label} are cut; the other members take over."
+        return f"Connections to {item.label} are cut; the other backends take over."
     return f"Whatever still uses {item.label} is cut off."

@@ -341,9 +341,9 @@ def join_host_port(address: str, port: int) -> str:
 
 
 def check_account_writable(*, enabled: bool, read_only: bool, name: str) -> None:
-    """Nothing is sent through an account that is switched off or only to be read."""
+    """Nothing is sent through an account that is disabled or only to be read."""
     if not enabled:
-        raise InvalidStatusError(f"The cloud account “{name}” is switched off.", hint="Enable the account first.")
+        raise InvalidStatusError(f"The cloud account “{name}” is disabled.", hint="Enable the account first.")
     if read_only:
         raise InvalidStatusError(
             f"The cloud account “{name}” is only to be read.", hint="Change its setting, or use another account."

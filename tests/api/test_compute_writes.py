@@ -242,8 +242,8 @@ def test_accounts_are_switched_off_before_they_are_deleted(world: World, tree: L
     problem(client.post(f"{url}sync/", {}), 409, "InvalidStatusError")
     refusal = problem(client.patch(f"{BALANCERS}{tree.pk}/", {"name": "new"}), 409, "InvalidStatusError")
     assert (
-        "switched off" in refusal["detail"]
-        and "switched off" in client.get(f"{BALANCERS}{tree.pk}/").json()["why_not"]["update"]
+        "disabled" in refusal["detail"]
+        and "disabled" in client.get(f"{BALANCERS}{tree.pk}/").json()["why_not"]["update"]
     )
     results = client.post(f"{ACCOUNTS}enable/", {"ids": [row["id"]]}).json()["results"]
     assert [r["status"] for r in results] == [200]

@@ -36,7 +36,7 @@ def refused(console: Console, ground: Ground, balancer: Json, port: int) -> Json
     assert problem["cloud_request_id"].startswith("req-")
     assert [s["state"] for s in task["steps"]] == ["done", "done", "failed", "failed", "failed"]
     made = [s["sentence"] for s in task["steps"] if s["state"] == "done"]
-    assert problem["done"] == made and made[0].startswith(f"Create pool more-{port}")
+    assert problem["done"] == made and made[0].startswith(f"Create backend group more-{port}")
     listener = console.one("compute/loadbalancerlisteners", listener_port=port)
     assert listener["status"] == "create_failed" and listener["failure"]["cause"] == f"{WORDS}Listener"
     rows = console.rows("compute/loadbalancerbackends", port=port)

@@ -211,7 +211,7 @@ def test_nothing_is_sent_through_an_account_that_was_switched_off_meanwhile(worl
     change = services.backend_update(backend(lb, "10.0.0.5"), actor=world.actor, weight=9)
     CloudAccount.objects.update(enabled=False)
     world.work()
-    assert ended(change).state == "failed" and "switched off" in ended(change).problem["detail"]
+    assert ended(change).state == "failed" and "is disabled" in ended(change).problem["detail"]
     assert member_of(world, "10.0.0.5")["weight"] == 10
 
 

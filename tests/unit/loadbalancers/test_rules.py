@@ -390,6 +390,6 @@ def test_account_must_take_changes() -> None:
     problem = refused(
         InvalidStatusError, "", rules.check_account_writable, enabled=False, read_only=False, name="north"
     )
-    assert problem.detail == "The cloud account “north” is switched off." and "Enable" in problem.hint
+    assert problem.detail == "The cloud account “north” is disabled." and "Enable" in problem.hint
     problem = refused(InvalidStatusError, "", rules.check_account_writable, enabled=True, read_only=True, name="north")
     assert problem.detail == "The cloud account “north” is only to be read." and "another account" in problem.hint
