@@ -17,11 +17,11 @@ LOADBALANCER_ACTIONS = (
         guard=guards.readable, bulk=True, description="Reads the whole tree from the cloud; changes nothing there.",
     ),
     Action(
-        "associate-eip", "Put an elastic IP on it", right="compute.loadbalancers.associate-eip",
+        "associate-eip", "Bind an elastic IP", right="compute.loadbalancers.associate-eip",
         run=services.loadbalancer_associate_eip, args=EipArgumentSerializer, guard=guards.can_associate, dry_run=True,
     ),
     Action(
-        "dissociate-eip", "Take the elastic IP off", right="compute.loadbalancers.dissociate-eip",
+        "dissociate-eip", "Unbind the elastic IP", right="compute.loadbalancers.dissociate-eip",
         run=services.loadbalancer_dissociate_eip, guard=guards.can_dissociate, danger=True, dry_run=True,
         description="The address is kept and becomes free.",
     ),

@@ -154,7 +154,7 @@ def check_eip_usable(
         raise ConflictError(
             f"The elastic IP is in use by {taken_by}.",
             field="eip",
-            hint="Take it off there first, or choose a free one.",
+            hint="Unbind it there first, or choose a free one.",
         )
     if not same_place:
         raise InputParameterError("The elastic IP belongs to another cloud account or region.", field="eip")

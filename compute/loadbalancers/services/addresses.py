@@ -31,13 +31,13 @@ def take_eip(lb: LoadBalancer, eip: Eip, changes: Changes) -> None:
 
 
 def loadbalancer_associate_eip(lb: LoadBalancer, *, actor: Actor, eip: Eip, plan_digest: str = "") -> Change:
-    """Put a free elastic IP on the balancer's address."""
+    """Bind a free elastic IP to the balancer's address."""
     ensure(actor, f"{RIGHT}.associate-eip", lb)
     with writing() as done:
         lb = locked_tree(lb.pk)
         if (held := Eip.objects.filter(loadbalancer=lb, deleted_at=None).first()) is not None:
             raise InvalidStatusError(
-                f"It has the elastic IP {held.ip_addr} already.", field="eip", hint="Take that one off first."
+                f"It has the elastic IP {held.ip_addr} already.", field="eip", hint="Unbind that one first."
             )
         changes = Changes(actor, owned_by=lb)
         take_eip(lb, eip, changes)
@@ -46,7 +46,7 @@ def loadbalancer_associate_eip(lb: LoadBalancer, *, actor: Actor, eip: Eip, plan
 
 
 def loadbalancer_dissociate_eip(lb: LoadBalancer, *, actor: Actor, plan_digest: str = "") -> Change:
-    """Take the elastic IP off the balancer; the address is kept and becomes free."""
+    """Unbind the elastic IP from the balancer; the address is kept and becomes free."""
     ensure(actor, f"{RIGHT}.dissociate-eip", lb)
     with writing() as done:
         lb = locked_tree(lb.pk)
