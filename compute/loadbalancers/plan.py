@@ -80,6 +80,11 @@ class Sight:
     adopted: frozenset[str] = frozenset()
 
 
+def algorithms_in(steps: Iterable[Step]) -> list[str]:
+    """The algorithms, in the words of the cloud, that the steps would set."""
+    return [str(s.after["algorithm"]) for s in steps if s.kind == "pool" and s.after.get("algorithm")]
+
+
 def recognise(wanted: WantedTree, observed: TreeState | None) -> Sight:
     """Find our rows among the cloud's objects: by external id, else by our marker, else by what is unique by nature.
 

@@ -16,8 +16,9 @@ from compute.clouds.errors import CloudError
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import LoadBalancer
-from compute.loadbalancers.plan import plan
+from compute.loadbalancers.plan import algorithms_in, plan
 from compute.loadbalancers.reconcile.looking import load, look, region_of
+from compute.loadbalancers.rules import check_offered
 from core.engine.plan import Plan
 from core.engine.writing import Change
 
@@ -37,6 +38,8 @@ def preview(call: Callable[[], Change]) -> Plan:
     region = region_of(lb)
     tree = look(lb, region, wanted)
     made = plan(wanted, tree)
+    if algorithms := algorithms_in(made.steps):
+        check_offered(algorithms, region.balancer.capabilities().algorithms)
     notes = [*made.warnings, *change.warnings]
     if tree is not None and tree.balancer.provisioning in PENDING_WORDS:
         notes.append(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from compute.loadbalancers.choices import (
     CREATABLE_LISTENER_TYPES,
     PORT_SPACE_OF,
+    SCHEDULER_OF,
     AddressType,
     BackendType,
     GroupType,
@@ -22,7 +23,6 @@ from compute.loadbalancers.choices import (
 )
 from core.errors import (
     ConflictError,
-    ForbiddenError,
     InputParameterError,
     InvalidStatusError,
     MissingParameterError,
@@ -218,14 +218,20 @@ def check_port(port: object, *, field: str) -> int:
     return port
 
 
-def check_scheduler(
-    scheduler: str, *, algorithms: Iterable[str] = (), algorithm_of: Mapping[str, str] | None = None
-) -> None:
-    """LI-C4, and what the provider behind the balancer can do."""
+def check_scheduler(scheduler: str) -> None:
+    """LI-C4."""
     check_choice(scheduler, Scheduler.values, field="scheduler")
-    known = list(algorithms)
-    if known and algorithm_of and algorithm_of[scheduler] not in known:
-        raise NotSupportedError(f"This cloud cannot balance by {Scheduler(scheduler).label}.", field="scheduler")
+
+
+def check_offered(algorithms: Iterable[str], offered: Collection[str]) -> None:
+    """LI-C4 as amended: what the cloud's balancers can do. Both in the words of the cloud."""
+    for algorithm in algorithms:
+        if algorithm not in offered:
+            known = [SCHEDULER_OF[a] for a in offered if a in SCHEDULER_OF]
+            raise NotSupportedError(
+                f"This cloud's load balancers cannot balance by {Scheduler(SCHEDULER_OF[algorithm]).label}.",
+                field="scheduler", hint=f"It offers {', '.join(known)}.",
+            )  # fmt: skip
 
 
 def port_space(listener_type: str) -> str:
@@ -311,15 +317,13 @@ def check_weight(weight: object) -> int:
     return weight
 
 
-def check_backend_type(backend_type: str, *, may_use_ip: bool) -> None:
-    """BE-C1, BE-C6, DEF-15: addresses for those who may; servers come with the server family; hosts never."""
+def check_backend_type(backend_type: str) -> None:
+    """BE-C1, BE-C6, DEF-15: addresses, for whoever may change the group; servers come with the server family; hosts never."""
     check_choice(backend_type, (BackendType.IP, BackendType.GUEST), field="backend_type")
     if backend_type == BackendType.GUEST:
         raise NotSupportedError(
             "Servers as backends are not offered yet.", field="backend_type", hint="Give its address: backend_type ip."
         )
-    if not may_use_ip:
-        raise ForbiddenError("Backends by address are not yours to add.", field="backend_type")
 
 
 def check_no_doubles(rows: Sequence[tuple[str, int]], existing: Iterable[tuple[str, int]] = ()) -> None:

@@ -17,7 +17,7 @@ from compute.clouds.specs import TreeState
 from compute.loadbalancers import desired, rules
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import LoadBalancer
-from compute.loadbalancers.plan import KIND_WORDS, Sight, WantedTree, plan, recognise
+from compute.loadbalancers.plan import KIND_WORDS, Sight, WantedTree, algorithms_in, plan, recognise
 from compute.loadbalancers.reconcile import storing
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.reconcile.sending import Sender, batches
@@ -144,7 +144,10 @@ class Reconciler:
     def _plan(self, wanted: WantedTree, tree: TreeState | None) -> Plan:
         """The plan; what it refuses as a whole stays on the balancer as its failure."""
         try:
-            return plan(wanted, tree)
+            todo = plan(wanted, tree)
+            if algorithms := algorithms_in(todo.steps):
+                rules.check_offered(algorithms, self.region.balancer.capabilities().algorithms)
+            return todo
         except Problem as problem:
             LoadBalancer.objects.filter(pk=self.lb.pk).update(failure=problem.as_dict())
             raise

@@ -72,7 +72,7 @@ def backend_name(group: str, one: Mapping[str, Any]) -> str:
 
 def _clean_backend(group: str, one: Mapping[str, Any]) -> dict[str, Any]:
     backend_type = one.get("backend_type", BackendType.IP)
-    rules.check_backend_type(backend_type, may_use_ip=True)
+    rules.check_backend_type(backend_type)
     status = one.get("status", "enabled")
     rules.check_status(status)
     cleaned = {

@@ -9,6 +9,7 @@ import pytest
 
 from compute.loadbalancers import services
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer, PoolBinding
+from compute.loadbalancers.previews import preview
 from compute.loadbalancers.serializers import ListenerCreateSerializer
 from core.errors import (
     ConflictError,
@@ -72,6 +73,17 @@ def test_li_c2_c3_and_c4_type_port_and_scheduler_are_needed(world: World, name: 
     del body[name]
     reader = ListenerCreateSerializer(data=body, context={"actor": world.actor, "readable": ()})
     assert not reader.is_valid() and reader.errors[name][0].code == "required"
+
+
+def test_li_c4_a_scheduler_that_the_cloud_lacks_is_refused_before_anything_is_sent(world: World) -> None:
+    """In the dry run, and in the task of whoever did not look."""
+    listeners = [web_listener(scheduler="tch")]
+    refused(NotSupportedError, "scheduler", lambda: preview(lambda: world.create(listeners=listeners)))
+    change = world.create(listeners=listeners)
+    world.work()
+    task = ended(change)
+    assert task.problem["field"] == "scheduler" and "wlc" in task.problem["hint"]
+    assert world.count()["loadbalancer"] == 0
 
 
 def test_li_c5_one_port_space_for_everything_on_tcp(world: World) -> None:
