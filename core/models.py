@@ -39,6 +39,7 @@ class Desired(models.Model):
 
     `version` rises with desired changes only and makes the ETag. `delete_requested_at` is the tombstone, `deleted_at` the
     end. `status` is written by the family's `status_of` alone. `failure` is the problem of the last refused step.
+    `changed_outside`: the cloud has values that nobody here asked for and that were not taken over; kept with `status`.
     """
 
     name = models.CharField(max_length=128)
@@ -48,6 +49,7 @@ class Desired(models.Model):
     delete_requested_at = models.DateTimeField(null=True, blank=True, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
     failure = models.JSONField(null=True, blank=True, editable=False)
+    changed_outside = models.BooleanField(default=False, db_index=True, editable=False)
 
     class Meta:
         abstract = True

@@ -78,6 +78,16 @@ def session_persistence(binding: PoolBinding) -> dict[str, Any]:
     return {"type": "HTTP_COOKIE"}
 
 
+def sticky_columns(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A cloud's session persistence as our columns (spec 4.2, read back)."""
+    kind = value.get("type")
+    return {
+        "sticky_session": bool(kind),
+        "sticky_session_type": StickyType.SERVER if kind == "APP_COOKIE" else StickyType.INSERT,
+        "sticky_session_cookie": str(value.get("cookie_name") or "") if kind == "APP_COOKIE" else "",
+    }
+
+
 def member_fields(backend: Backend, binding: MemberBinding) -> dict[str, Any]:
     """What people want of a member; its name is the binding's, so that an import is not renamed."""
     return {"name": binding.cloud_name, "weight": backend.weight, "enabled": backend.enabled}

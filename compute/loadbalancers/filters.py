@@ -22,7 +22,9 @@ class LoadBalancerFilterSet(ManagedFilterSet):
     operating_status = TextFilter()
     external_id = TextFilter()
     enabled = BooleanFilter()
+    changed_outside = BooleanFilter()
     disable_delete = BooleanFilter()
+    missing = BooleanFilter("missing_since", lookup_expr="isnull", exclude=True)
 
     search_fields = ("name", "description", "address", "cloud_name")
     orderings = {
@@ -47,6 +49,7 @@ class ListenerFilterSet(ManagedFilterSet):
     operating_status = TextFilter()
     external_id = TextFilter()
     enabled = BooleanFilter()
+    changed_outside = BooleanFilter()
 
     managed_at = "loadbalancer__"
     search_fields = ("name", "description", "loadbalancer__name")
@@ -64,6 +67,7 @@ class BackendGroupFilterSet(ManagedFilterSet):
     loadbalancer = RefFilter(LoadBalancer, right=BALANCERS, field_name="loadbalancer_id")
     status = ChoiceFilter(choices=Status.choices)
     type = ChoiceFilter(choices=GroupType.choices)
+    changed_outside = BooleanFilter()
 
     managed_at = "loadbalancer__"
     search_fields = ("name", "description", "loadbalancer__name")
@@ -87,6 +91,7 @@ class BackendFilterSet(ManagedFilterSet):
     weight = NumberFilter()
     operating_status = TextFilter("bindings__operating_status", distinct=True)
     enabled = BooleanFilter()
+    changed_outside = BooleanFilter()
 
     managed_at = "backend_group__loadbalancer__"
     search_fields = ("name", "address", "backend_group__name")

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from compute.accounts.models import CloudProvider
 from compute.eips.models import Eip
+from compute.loadbalancers import state
 from compute.loadbalancers.choices import (
     CREATABLE_LISTENER_TYPES,
     AddressType,
@@ -20,10 +22,37 @@ from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBa
 from compute.networks.models import Network
 from compute.serializers import MANAGED, MIRRORED, ManagedSerializer
 from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
+from core.engine.merge import Standing
 from identity.models import Project
 
 ASKED_STATUS = ("enabled", "disabled")
 OWNERS = ("project", "project_id", "domain", "domain_id")
+
+
+# --- what was changed outside ---------------------------------------------------------------------------------------------
+
+
+class DifferenceSerializer(serializers.Serializer[Any]):
+    """One field that somebody changed at the cloud and that was not taken over. `standing`: drift, or conflict where people
+    want something new as well. `pool`: the pool it was seen in, "" for the object itself."""
+
+    field = serializers.CharField()
+    standing = serializers.ChoiceField(choices=[Standing.DRIFT, Standing.CONFLICT])
+    wanted = serializers.JSONField(allow_null=True)
+    accepted = serializers.JSONField(allow_null=True, help_text="What the cloud took last.")
+    seen = serializers.JSONField(allow_null=True, help_text="What the cloud says now.")
+    pool = serializers.CharField(allow_blank=True)
+
+
+class DifferencesMixin(serializers.Serializer[Any]):
+    """What one row of a tree shows beside what a list shows: the fields that differ at the cloud."""
+
+    outside_changes = serializers.SerializerMethodField()
+
+    @extend_schema_field(DifferenceSerializer(many=True))
+    def get_outside_changes(self, obj: Any) -> list[dict[str, Any]]:
+        """Field by field: what is wanted here, and what somebody else set at the cloud."""
+        return [dict(DifferenceSerializer(one).data) for one in state.differences(obj)]
 
 
 # --- load balancer --------------------------------------------------------------------------------------------------------
@@ -42,11 +71,11 @@ class LoadBalancerSerializer(ManagedSerializer):
 
     class Meta:
         model = LoadBalancer
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "name", "description", "status", "enabled", "address", "address_type", "eip", *OWNERS, *MANAGED,
             "network", "network_id", "vpc", "vpc_id", "availability_zone", "flavor_id", "disable_delete",
-            "backend_group_id", "listener_count", "backend_group_count", *MIRRORED, "missing_since", "failure", "version",
-            "created_at", "updated_at",
+            "backend_group_id", "listener_count", "backend_group_count", *MIRRORED, "missing_since", "changed_outside", "failure",
+            "version", "created_at", "updated_at",
         )  # fmt: skip
         details = (
             "project", "domain", "network", "vpc", "eip", "manager", "account", "brand", "provider", "cloudregion",
@@ -56,6 +85,11 @@ class LoadBalancerSerializer(ManagedSerializer):
     def get_eip(self, obj: LoadBalancer) -> str | None:
         """The address of its elastic IP."""
         return next((e.ip_addr for e in obj.eips.all() if e.deleted_at is None), None)
+
+
+class LoadBalancerDetailSerializer(DifferencesMixin, LoadBalancerSerializer):
+    class Meta(LoadBalancerSerializer.Meta):
+        fields = (*LoadBalancerSerializer.Meta.fields, "outside_changes")
 
 
 class BackendInlineSerializer(StrictSerializer):
@@ -168,14 +202,19 @@ class ListenerSerializer(ResourceSerializer):
 
     class Meta:
         model = Listener
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "name", "description", "status", "enabled", "listener_type", "listener_port", "loadbalancer",
             "loadbalancer_id", "project", "project_id", "account", "cloudregion", "backend_group", "backend_group_id",
             "scheduler", "sticky_session", "sticky_session_type", "sticky_session_cookie", "connection_limit",
-            "client_idle_timeout", "backend_connect_timeout", "backend_idle_timeout", *MIRRORED, "failure", "version",
-            "created_at", "updated_at",
+            "client_idle_timeout", "backend_connect_timeout", "backend_idle_timeout", *MIRRORED, "changed_outside", "failure",
+            "version", "created_at", "updated_at",
         )  # fmt: skip
         details = ("loadbalancer", "project", "account", "cloudregion", "backend_group")
+
+
+class ListenerDetailSerializer(DifferencesMixin, ListenerSerializer):
+    class Meta(ListenerSerializer.Meta):
+        fields = (*ListenerSerializer.Meta.fields, "outside_changes")
 
 
 class ListenerCreateSerializer(ListenerFieldsSerializer):
@@ -220,11 +259,17 @@ class BackendGroupSerializer(ResourceSerializer):
 
     class Meta:
         model = BackendGroup
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "name", "description", "status", "type", "loadbalancer", "loadbalancer_id", "project", "project_id",
-            "account", "cloudregion", "backend_count", "lb_listener_count", "failure", "version", "created_at", "updated_at",
+            "account", "cloudregion", "backend_count", "lb_listener_count", "changed_outside", "failure", "version", "created_at",
+            "updated_at",
         )  # fmt: skip
         details = ("loadbalancer", "project", "account", "cloudregion", "backend_count", "lb_listener_count")
+
+
+class BackendGroupDetailSerializer(DifferencesMixin, BackendGroupSerializer):
+    class Meta(BackendGroupSerializer.Meta):
+        fields = (*BackendGroupSerializer.Meta.fields, "outside_changes")
 
 
 class BackendGroupCreateSerializer(StrictSerializer):
@@ -266,16 +311,21 @@ class BackendSerializer(ResourceSerializer):
 
     class Meta:
         model = Backend
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "name", "description", "status", "enabled", "backend_type", "address", "port", "weight",
             "backend_group", "backend_group_id", "loadbalancer", "loadbalancer_id", "network_id", "project", "project_id",
-            "account", "cloudregion", "members", "failure", "version", "created_at", "updated_at",
+            "account", "cloudregion", "members", "changed_outside", "failure", "version", "created_at", "updated_at",
         )  # fmt: skip
         details = ("backend_group", "loadbalancer", "project", "account", "cloudregion", "members")
 
     def get_members(self, obj: Backend) -> list[dict[str, Any]]:
         """Each pool that it is a member of."""
         return [dict(MemberSerializer(b).data) for b in obj.bindings.all() if b.deleted_at is None]
+
+
+class BackendDetailSerializer(DifferencesMixin, BackendSerializer):
+    class Meta(BackendSerializer.Meta):
+        fields = (*BackendSerializer.Meta.fields, "outside_changes")
 
 
 class BackendCreateSerializer(StrictSerializer):

@@ -21,6 +21,7 @@ class LoadBalancerViewSet(ResourceViewSet):
     right = "compute.loadbalancers"
     queryset = LoadBalancer.objects.for_list()
     serializer_class = s.LoadBalancerSerializer
+    detail_serializer_class = s.LoadBalancerDetailSerializer
     create_serializer_class = s.LoadBalancerCreateSerializer
     update_serializer_class = s.LoadBalancerUpdateSerializer
     delete_serializer_class = s.CascadeSerializer
@@ -39,6 +40,7 @@ class ListenerViewSet(ResourceViewSet):
     right = "compute.loadbalancerlisteners"
     queryset = Listener.objects.for_list()
     serializer_class = s.ListenerSerializer
+    detail_serializer_class = s.ListenerDetailSerializer
     create_serializer_class = s.ListenerCreateSerializer
     update_serializer_class = s.ListenerUpdateSerializer
     filterset_class = ListenerFilterSet
@@ -55,6 +57,7 @@ class BackendGroupViewSet(ResourceViewSet):
     right = "compute.loadbalancerbackendgroups"
     queryset = BackendGroup.objects.for_list()
     serializer_class = s.BackendGroupSerializer
+    detail_serializer_class = s.BackendGroupDetailSerializer
     create_serializer_class = s.BackendGroupCreateSerializer
     update_serializer_class = s.BackendGroupUpdateSerializer
     filterset_class = BackendGroupFilterSet
@@ -71,6 +74,7 @@ class BackendViewSet(ResourceViewSet):
     right = "compute.loadbalancerbackends"
     queryset = Backend.objects.for_list()
     serializer_class = s.BackendSerializer
+    detail_serializer_class = s.BackendDetailSerializer
     create_serializer_class = s.BackendCreateSerializer
     update_serializer_class = s.BackendUpdateSerializer
     filterset_class = BackendFilterSet

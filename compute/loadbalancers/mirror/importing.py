@@ -9,7 +9,8 @@ from typing import Any
 from django.utils import timezone
 
 from compute.clouds.specs import State
-from compute.loadbalancers.choices import SCHEDULER_OF, AddressType, Association, StickyType
+from compute.loadbalancers import desired
+from compute.loadbalancers.choices import SCHEDULER_OF, AddressType, Association
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import fields_of
 from compute.networks.models import Network
@@ -22,16 +23,6 @@ def unique_name(wish: str, taken: Iterable[str]) -> str:
     if wish not in used:
         return wish
     return next(n for k in range(1, len(used) + 2) if (n := f"{wish[:120]}-{k}") not in used)
-
-
-def sticky_columns(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A cloud's session persistence as our columns (spec 4.2, read back)."""
-    kind = value.get("type")
-    return {
-        "sticky_session": bool(kind),
-        "sticky_session_type": StickyType.SERVER if kind == "APP_COOKIE" else StickyType.INSERT,
-        "sticky_session_cookie": str(value.get("cookie_name") or "") if kind == "APP_COOKIE" else "",
-    }
 
 
 def free_name(lb: LoadBalancer, model: Any, wish: str, row: Any = None) -> str:
@@ -87,7 +78,7 @@ def import_pool(lb: LoadBalancer, state: State, now: datetime) -> None:
         protocol=fields.get("protocol", ""),
         scheduler=SCHEDULER_OF.get(str(fields.get("algorithm")), "wrr"),
         enabled=fields.get("enabled", True),
-        **sticky_columns(fields.get("session_persistence") or {}),
+        **desired.sticky_columns(fields.get("session_persistence") or {}),
         **_mirrored(state, fields, "pool", now),
     ).save(force_insert=True)
 

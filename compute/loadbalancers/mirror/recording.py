@@ -26,7 +26,6 @@ from compute.loadbalancers.mirror.importing import (
     import_listener,
     import_members,
     import_pool,
-    sticky_columns,
 )
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import Sight, WantedTree, fields_of, observed_fields, recognise
@@ -201,7 +200,7 @@ class TreeWriter:
                 if ALGORITHM_OF[row.scheduler] != value and value in SCHEDULER_OF:
                     values["scheduler"] = SCHEDULER_OF[value]
             elif name == "session_persistence":
-                values.update(sticky_columns(value or {}))
+                values.update(desired.sticky_columns(value or {}))
             elif name == "description" and kind == "pool":
                 continue  # the description is the group's, which may have several pools
             else:
