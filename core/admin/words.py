@@ -40,10 +40,7 @@ def task_badge(task: Task) -> Badge:
 
 def task_title(task: Task) -> str:
     """What a task does, to what."""
-    try:
-        title = registry.get(task.kind).title
-    except LookupError:
-        title = task.kind
+    title = registry.get(task.kind).title
     own = next((entry["verb"] for entry in task.change_set if entry["id"] == str(task.resource_id)), "")
     if own in ("create", "delete") and title.startswith("Change "):
         title = f"{own.capitalize()} {title.removeprefix('Change ')}"

@@ -4,7 +4,6 @@ that slept finds out before it sends; dead workers' tasks come back."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -13,47 +12,13 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.access import product_actor
 from core.errors import InputParameterError, InvalidStatusError
 from core.tasks import doorbell, periodic, registry, runner, services
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, QUEUED, RUNNING, WAITING, Line, Task, TaskStep
 from core.tasks.registry import Job, Later
 from core.tasks.runner import Context, LeaseLost, run_task
 from identity.models import Domain
-
-ACTOR = product_actor("tester")
-LOG: list[tuple[str, str]] = []
-
-
-class Died(BaseException):
-    """The worker was killed."""
-
-
-@pytest.fixture
-def job(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Job]]:
-    """`job(run)` registers a job called "test.job" for the length of a test."""
-    monkeypatch.setattr(registry, "_jobs", dict(registry._jobs))
-    LOG.clear()
-
-    def make(run: Any, **values: Any) -> Job:
-        registry._jobs.pop("test.job", None)
-        return registry.register(Job("test.job", "Test", run, **values))
-
-    yield make
-
-
-@pytest.fixture
-def thing(db: None) -> Domain:
-    return Domain.objects.create(name="thing")
-
-
-def start(thing: Domain, line: str = "line:a", **values: Any) -> Task:
-    return services.start("test.job", thing, actor=ACTOR, line=line, **values)
-
-
-def note(context: Context) -> None:
-    LOG.append((context.task.line, str(context.task.pk)))
-
+from tests.domain.tasks.conftest import ACTOR, LOG, Died, note, start
 
 # --- claiming -------------------------------------------------------------------------------------------------------------
 
@@ -292,13 +257,6 @@ def test_retry_makes_a_new_task_once(job: Any, thing: Domain) -> None:
 
 
 # --- the doorbell ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def rings(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    heard: list[Any] = []
-    monkeypatch.setattr(doorbell, "ring", lambda task_id, queue, seconds=0: heard.append(task_id))
-    return heard
 
 
 def test_sweep_rings_only_for_those_whose_turn_it_is(job: Any, thing: Domain, rings: list[Any]) -> None:
