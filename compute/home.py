@@ -143,7 +143,7 @@ def account_table(accounts: list[CloudAccount]) -> Table:
         ]
         for account in accounts
     ]
-    return Table("Cloud accounts", ["Account", "Health", "Cloud", "Read", "Last sync"], rows)
+    return Table("Cloud accounts", ["Account", "Health", "Cloud", "Last read", "Last sync"], rows)
 
 
 site.home_parts.append(part)

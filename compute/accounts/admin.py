@@ -40,13 +40,13 @@ SHOWN = 50
 
 def account_states(account: CloudAccount) -> list[Badge]:
     """Contact, then what is going on, then what limits it."""
-    found = [STATUS_BADGES[AccountStatus(account.status)] if account.enabled else Badge(Tone.OFF, "switched off")]
+    found = [STATUS_BADGES[AccountStatus(account.status)] if account.enabled else Badge(Tone.OFF, "disabled")]
     if account.sync_status != SyncStatus.IDLE:
-        found.append(Badge(Tone.MOTION, "sync queued" if account.sync_status == SyncStatus.QUEUED else "being read"))
+        found.append(Badge(Tone.MOTION, "sync queued" if account.sync_status == SyncStatus.QUEUED else "sync running"))
     elif account.last_sync_state not in ("", "complete", "running"):
         found.append(Badge(Tone.WARN, f"last sync {account.last_sync_state}"))
     if account.read_only:
-        found.append(Badge(Tone.OFF, "only read"))
+        found.append(Badge(Tone.OFF, "read-only"))
     return found
 
 
@@ -69,8 +69,8 @@ class CloudAccountAdmin(ResourceAdmin):
     search_fields = ("name", "access_url", "username", "project_name")
     groups = (
         Group("attention", "Needs attention", Q(status=AccountStatus.DISCONNECTED) | Q(last_sync_state__in=("partial", "failed", "interrupted")), "bad"),
-        Group("motion", "Being read", ~Q(sync_status=SyncStatus.IDLE), "motion"),
-        Group("off", "Switched off", Q(enabled=False)),
+        Group("motion", "Sync running", ~Q(sync_status=SyncStatus.IDLE), "motion"),
+        Group("off", "Disabled", Q(enabled=False)),
     )  # fmt: skip
     pages = (
         ("add/", change.AddAccountPage, "add"),
@@ -84,10 +84,10 @@ class CloudAccountAdmin(ResourceAdmin):
         Offer("Sync now", "sync", change.SYNC, icon="sync", primary=True, post=True),
         Offer("Change", "edit", Verb("compute.cloudaccounts.update", guards.not_deleting), icon="edit"),
         Offer(
-            "Switch on", "enable", change.ENABLE, icon="toggle_on", post=True, shown=lambda account: not account.enabled
+            "Enable", "enable", change.ENABLE, icon="toggle_on", post=True, shown=lambda account: not account.enabled
         ),
         Offer(
-            "Switch off", "disable", change.DISABLE, icon="toggle_off", post=True, shown=lambda account: account.enabled
+            "Disable", "disable", change.DISABLE, icon="toggle_off", post=True, shown=lambda account: account.enabled
         ),
         Offer("Forget", "forget", Verb("compute.cloudaccounts.delete", guards.can_delete), icon="delete", danger=True),
     )
@@ -109,7 +109,7 @@ class CloudAccountAdmin(ResourceAdmin):
     def domain_name(self, obj: CloudAccount) -> str:
         return obj.domain.name
 
-    @admin.display(description="Read", ordering="last_sync_at")
+    @admin.display(description="Last read", ordering="last_sync_at")
     def read(self, obj: CloudAccount) -> SafeString:
         return moment(obj.last_sync_at)
 
@@ -144,8 +144,8 @@ class CloudAccountAdmin(ResourceAdmin):
             Fact("Certificate", "checked" if obj.verify_tls else "not checked"),
             Fact("Domain", related(obj.domain, actor)),
             Fact("When something was changed at the cloud", obj.get_drift_policy_display()),
-            Fact("Contact", moment(obj.probe_at)),
-            Fact("Read", moment(obj.last_sync_at)),
+            Fact("Last contact", moment(obj.probe_at)),
+            Fact("Last read", moment(obj.last_sync_at)),
         ]  # fmt: skip
         return (self._runs(obj, "Last sync runs", 5), Facts("About this account", facts))
 
@@ -177,7 +177,10 @@ class CloudAccountAdmin(ResourceAdmin):
         ]
         return (
             Table(
-                "Regions", ["Region", "Status", "Read", "Same cloud as"], rows, empty="They come with the first sync."
+                "Regions",
+                ["Region", "Status", "Last read", "Same cloud as"],
+                rows,
+                empty="They come with the first sync.",
             ),
         )
 

@@ -31,12 +31,10 @@ class EipAdmin(ManagedAdmin):
     groups = (Group("free", "Free", FREE), Group("used", "In use", ~FREE))
     list_display = ("state", "name", "used_by", "place", "age")
     search_fields = ("ip_addr", "name", "=external_id", "loadbalancer__name")
-    search_help_text = "Address, name or balancer"
+    search_help_text = "Address, name or load balancer"
     in_palette = True
     empty_title = "No elastic IP yet"
-    empty_text = (
-        "Floating addresses are read from the clouds with each sync. Reserve one at the cloud, then sync the account."
-    )
+    empty_text = "Elastic IPs are read from the clouds with each sync. Reserve one at the cloud, then sync the account."
 
     @admin.display(description="Address", ordering="ip_addr")
     def name(self, obj: Eip) -> str:
@@ -60,6 +58,6 @@ class EipAdmin(ManagedAdmin):
             Fact("From", related(obj.vpc, actor)),
             *self.place_facts(obj, actor),
             age_fact(obj),
-            Fact("Read", moment(obj.observed_at)),
+            Fact("Last read", moment(obj.observed_at)),
         ]
         return (Facts("About this address", facts),)

@@ -103,9 +103,9 @@ class LoadBalancerAdmin(TreeAdmin):
     offers = (
         Offer("Add listener", "add_listener", change.ADD_LISTENER, icon="add", primary=True),
         Offer("Change", "edit", change.EDIT_BALANCER, icon="edit"),
-        Offer("Put elastic IP on", "associate", change.ASSOCIATE, icon="public", shown=lambda lb: not lb.eips.all()),
+        Offer("Bind elastic IP", "associate", change.ASSOCIATE, icon="public", shown=lambda lb: not lb.eips.all()),
         Offer(
-            "Take elastic IP off",
+            "Unbind elastic IP",
             "dissociate",
             change.DISSOCIATE,
             icon="public_off",
@@ -129,7 +129,7 @@ class LoadBalancerAdmin(TreeAdmin):
 
     @admin.display(description="Holds")
     def listeners_count(self, obj: Any) -> str:
-        return f"{plural(obj.listener_count, 'listener')}, {plural(obj.backend_group_count, 'group')}"
+        return f"{plural(obj.listener_count, 'listener')}, {plural(obj.backend_group_count, 'backend group')}"
 
     # -- the page
 
@@ -192,7 +192,7 @@ class ListenerAdmin(TreeAdmin):
     list_display = ("state", "name", "listens_on", "balancer_name", "group_name", "place", "age")
     list_filter = (word_filter("protocol", "type", "listener_type", ListenerType.choices),)
     search_fields = ("name", "loadbalancer__name", "=listener_port", "=external_id")
-    search_help_text = "Name, balancer or port"
+    search_help_text = "Name, load balancer or port"
     pages = (
         ("<uuid:object_id>/edit/", change.EditListenerPage, "edit"),
         ("<uuid:object_id>/delete/", change.DeleteListenerPage, "delete"),
@@ -256,14 +256,14 @@ class ListenerAdmin(TreeAdmin):
 
 @admin.register(BackendGroup, site=site)
 class BackendGroupAdmin(TreeAdmin):
-    """Groups of backends; each use is a pool at the cloud."""
+    """Groups of backends. At the cloud each use is an object of its own, which it calls a pool."""
 
     right = "compute.loadbalancerbackendgroups"
     managed_at = ("loadbalancer",)
     groups = GROUP_GROUPS
     list_display = ("state", "name", "balancer_name", "holds", "place", "since")
     search_fields = ("name", "loadbalancer__name")
-    search_help_text = "Name or balancer"
+    search_help_text = "Name or load balancer"
     pages = (
         ("<uuid:object_id>/edit/", change.EditGroupPage, "edit"),
         ("<uuid:object_id>/delete/", change.DeleteGroupPage, "delete"),
@@ -275,7 +275,7 @@ class BackendGroupAdmin(TreeAdmin):
         Offer("Delete", "delete", change.DELETE_GROUP, icon="delete", danger=True),
     )
     empty_title = "No backend group yet"
-    empty_text = "A backend group holds the addresses behind a listener. The wizard for load balancers makes one; more are added on a balancer's page."
+    empty_text = "A backend group holds the addresses behind a listener. The wizard for load balancers makes one; more are added on a load balancer's page."
 
     def states(self, obj: BackendGroup) -> list[Badge]:
         return [our_badge(obj)]
@@ -295,7 +295,7 @@ class BackendGroupAdmin(TreeAdmin):
         return plural(obj.backend_count, "backend")
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
-        return [Mirror(pool, desired.pool_fields(pool), f"Pool for {tables.use_words(pool)}") for pool in obj.pools]
+        return [Mirror(pool, desired.pool_fields(pool), f"For {tables.use_words(pool)}") for pool in obj.pools]
 
     def subtitle(self, obj: BackendGroup, actor: Actor) -> Sequence[Any]:
         return (related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
@@ -314,13 +314,13 @@ class BackendGroupAdmin(TreeAdmin):
         return (
             tables.backend_table("Backends", list(backends), list(members), why_not),
             tables.pool_table(obj.pools),
-            Facts("About this group", facts),
+            Facts("About this backend group", facts),
         )
 
 
 @admin.register(Backend, site=site)
 class BackendAdmin(TreeAdmin):
-    """Servers behind groups; each use is a member at the cloud."""
+    """Servers behind groups. At the cloud each use is an object of its own, which it calls a member."""
 
     right = "compute.loadbalancerbackends"
     managed_at = ("backend_group", "loadbalancer")
@@ -328,7 +328,7 @@ class BackendAdmin(TreeAdmin):
     list_display_links = ("target",)
     list_display = ("state", "target", "weight_words", "group_link", "balancer_name", "place")
     search_fields = ("name", "address", "backend_group__name", "backend_group__loadbalancer__name")
-    search_help_text = "Address, name, group or balancer"
+    search_help_text = "Address, name, backend group or load balancer"
     pages = (
         ("<uuid:object_id>/edit/", change.EditBackendPage, "edit"),
         ("<uuid:object_id>/drain/", change.DrainBackendPage, "drain"),
@@ -342,7 +342,7 @@ class BackendAdmin(TreeAdmin):
         Offer("Delete", "delete", change.DELETE_BACKEND, icon="delete", danger=True),
     )
     empty_title = "No backend yet"
-    empty_text = "Backends are the addresses that traffic is sent to. Paste them into the wizard for load balancers, or add them on a group's page."
+    empty_text = "Backends are the addresses that traffic is sent to. Paste them into the wizard for load balancers, or add them on a backend group's page."
 
     def states(self, obj: Any) -> list[Badge]:
         return tables.backend_badges(obj, [b for b in obj.bindings.all() if b.deleted_at is None])
@@ -355,7 +355,7 @@ class BackendAdmin(TreeAdmin):
     def weight_words(self, obj: Backend) -> str:
         return f"{obj.weight}, drained" if obj.weight == 0 else str(obj.weight)
 
-    @admin.display(description="Group", ordering="backend_group__name")
+    @admin.display(description="Backend group", ordering="backend_group__name")
     def group_link(self, obj: Backend) -> SafeString:
         return anchor(site.url_of("backendgroup", obj.backend_group_id), obj.backend_group.name)
 
@@ -375,7 +375,7 @@ class BackendAdmin(TreeAdmin):
             Mirror(
                 member,
                 desired.member_fields(obj, member),
-                f"Member of the pool for {tables.use_words(member.pool_binding)}",
+                f"For {tables.use_words(member.pool_binding)}",
             )
             for member in obj.members
         ]
@@ -388,8 +388,8 @@ class BackendAdmin(TreeAdmin):
         facts = [
             Fact("Address", self.target(obj)),
             Fact("Weight", self.weight_words(obj), hint="It takes no new connections." if obj.weight == 0 else ""),
-            Fact("Switched on", "yes" if obj.enabled else "no"),
-            Fact("Group", related(obj.backend_group, actor)),
+            Fact("Enabled", "yes" if obj.enabled else "no"),
+            Fact("Backend group", related(obj.backend_group, actor)),
             Fact("Load balancer", related(obj.backend_group.loadbalancer, actor)),
             age_fact(obj, *obj.members),
             Fact("Description", obj.description or NOTHING),

@@ -70,7 +70,7 @@ class NetworkAdmin(ManagedAdmin):
             Fact("Shared", "with every project of the domain" if obj.is_shared else "no"),
             *self.place_facts(obj, actor),
             age_fact(obj),
-            Fact("Read", moment(obj.observed_at)),
+            Fact("Last read", moment(obj.observed_at)),
         ]  # fmt: skip
         return (Facts("About this network", facts),)
 
@@ -126,7 +126,7 @@ class VpcAdmin(ManagedAdmin):
             Fact("Largest packet", f"{obj.mtu} bytes" if obj.mtu else NOTHING),
             *self.place_facts(obj, actor),
             age_fact(obj),
-            Fact("Read", moment(obj.observed_at)),
+            Fact("Last read", moment(obj.observed_at)),
         ]
         return (
             Table("Networks", ["Name", "Range", "Gateway"], cells, empty="No network lies in it."),

@@ -41,7 +41,7 @@ class CloudRegionAdmin(ResourceAdmin):
     def account(self, obj: CloudRegion) -> str:
         return obj.manager.account.name
 
-    @admin.display(description="Read", ordering="last_sync_at")
+    @admin.display(description="Last read", ordering="last_sync_at")
     def read(self, obj: CloudRegion) -> SafeString:
         return moment(obj.last_sync_at)
 
@@ -58,7 +58,7 @@ class CloudRegionAdmin(ResourceAdmin):
         facts = [
             Fact("Account", related(obj.manager.account, actor)),
             Fact("Name at the cloud", code(obj.external_id)),
-            Fact("Read", moment(obj.last_sync_at)),
+            Fact("Last read", moment(obj.last_sync_at)),
             Fact("Same cloud as", obj.same_as or NOTHING, hint="It is not read twice." if obj.same_as else ""),
             *(Fact("Endpoint", code(line.strip())) for line in endpoints),
         ]

@@ -53,6 +53,6 @@ def age_fact(row: Any, *sides: Any) -> Fact:
     """The age on a page. `sides`: the cloud's objects of a row that has none of its own; the oldest one counts."""
     times = [time for side in sides if (time := made_at(side)) is not None]
     if sides:
-        return Fact("Made", moment(min(times))) if times else Fact(SINCE, moment(row.created_at))
+        return Fact("Created", moment(min(times))) if times else Fact(SINCE, moment(row.created_at))
     time = made_at(row)
-    return Fact("Made", moment(time)) if time else Fact(SINCE, moment(row.created_at))
+    return Fact("Created", moment(time)) if time else Fact(SINCE, moment(row.created_at))

@@ -58,6 +58,8 @@ class ConsolePage(View):
     def after(self, change: Change) -> HttpResponse:
         """Where a person goes after a change: to the task that carries it to the cloud, else to the object."""
         if change.task is not None:
+            if words := self.started_words(change):
+                messages.success(self.request, words)
             return HttpResponseRedirect(reverse("console:core_task_change", args=[change.task.pk]))
         messages.success(self.request, self.done_words(change))
         return HttpResponseRedirect(self.object_url(change))
@@ -68,7 +70,18 @@ class ConsolePage(View):
         return str(self.admin.admin_site.url_of(kind, change.resource.pk) or self.admin.page_url("changelist"))
 
     def done_words(self, change: Change) -> str:
-        return f"{change.resource} is changed. Nothing had to be sent to the cloud."
+        """What has happened, where no task was needed. A page whose verb is another one says so itself."""
+        return f"{named(change)} is saved."
+
+    def started_words(self, change: Change) -> str:
+        """What is said above the task that carries the change; mostly the task's own page says enough."""
+        return ""
+
+
+def named(change: Change) -> str:
+    """What was changed, with its kind: `Load balancer shop`."""
+    kind = str(change.resource._meta.verbose_name)
+    return f"{kind[:1].upper()}{kind[1:]} {change.resource}"
 
 
 class ChangePage(ConsolePage):
@@ -116,6 +129,9 @@ class ChangePage(ConsolePage):
 
     def get_confirm_label(self, plan: Plan) -> str:
         return self.confirm_label
+
+    def done_words(self, change: Change) -> str:
+        return f"{named(change)} is saved." + (" Nothing had to be sent to the cloud." if self.has_plan else "")
 
     # -- the flow
 
@@ -244,7 +260,7 @@ def plan_summary(plan: Plan) -> str:
         "update": "to change",
         "delete": "to delete",
         "bind": "to bind",
-        "release": "to release",
+        "release": "to unbind",
     }
     parts = ", ".join(f"{number} {words.get(verb, verb)}" for verb, number in counts.items())
     return f"{len(plan.steps)} steps: {parts}."

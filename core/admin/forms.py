@@ -16,7 +16,7 @@ class LogInForm(AdminAuthenticationForm):
 
     error_messages = {
         "invalid_login": "This name and password do not fit together. Names of other domains are written name@domain.",
-        "inactive": "This person is switched off.",
+        "inactive": "This user is disabled.",
     }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -72,7 +72,7 @@ class ConsoleSite(UnfoldAdminSite):
         return (
             str(admin.opts.verbose_name)
             if admin is not None
-            else {"poolbinding": "pool", "memberbinding": "member"}.get(kind, kind)
+            else {"poolbinding": "use of backend group", "memberbinding": "use of backend"}.get(kind, kind)
         )
 
     def list_url(self, kind: str, query: str = "") -> str:

@@ -37,9 +37,19 @@ PERIODS = (("day", "the last day"), ("week", "the last week"))
 class CancelPage(ActionPage):
     action = CANCEL
 
+    def done_words(self, change: Change) -> str:
+        task = change.resource
+        assert isinstance(task, Task)
+        if task.is_open:
+            return "The task was asked to stop. It stops between two steps and then says what had been sent."
+        return f"The task is stopped. {task.note}".strip()
+
 
 class RetryPage(ActionPage):
     action = RETRY
+
+    def started_words(self, change: Change) -> str:
+        return "This task runs the work again. It looks at the cloud first and sends nothing twice."
 
 
 class RevertPage(ChangePage):
@@ -65,6 +75,12 @@ class RevertPage(ChangePage):
         if revert is None:
             raise UnsupportedOperationError("There is nothing to take back: this work only reads.")
         return revert(self.obj, actor=self.actor, plan_digest=plan_digest)
+
+    def done_words(self, change: Change) -> str:
+        return f"{task_title(self.obj)} is taken back. Nothing had to be sent to the cloud."
+
+    def started_words(self, change: Change) -> str:
+        return "This task takes back what the other one did not finish."
 
 
 def unsuccessful(task: Task) -> bool:

@@ -13,7 +13,7 @@ class Tone(StrEnum):
     MOTION = "motion"  # work is going on
     WARN = "warn"
     BAD = "bad"
-    OFF = "off"  # switched off, or over, on purpose
+    OFF = "off"  # disabled, or over, on purpose
     PLAIN = "plain"  # nothing is known or nothing is expected
 
     @property

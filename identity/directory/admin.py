@@ -52,7 +52,7 @@ class DomainAdmin(DirectoryAdmin):
     list_display = ("state", "name", "project_number", "user_number", "description", "age")
     search_fields = ("name", "description")
     empty_title = "No domain to be seen"
-    empty_text = "Domains are made by an administrator of the system."
+    empty_text = "Domains are created by an administrator of the system."
 
     @admin.display(description="Projects")
     def project_number(self, obj: Any) -> int:
@@ -73,7 +73,7 @@ class DomainAdmin(DirectoryAdmin):
             Fact("Projects", obj.project_count),
             Fact("Users", obj.user_count),
             Fact("Description", obj.description or NOTHING),
-            Fact("Made", moment(obj.created_at)),
+            Fact("Created", moment(obj.created_at)),
         ]
         return (
             Facts("About this domain", facts),
@@ -111,7 +111,7 @@ class ProjectAdmin(DirectoryAdmin):
         ),
     )
     empty_title = "No project yet"
-    empty_text = "A project owns what people make. Make one, or sync a cloud account: each project there gets one here."
+    empty_text = "A project owns load balancers, addresses and networks. Create one, or sync a cloud account: each project there gets one here."
 
     @admin.display(description="Domain", ordering="domain__name")
     def domain_name(self, obj: Project) -> str:
@@ -132,7 +132,7 @@ class ProjectAdmin(DirectoryAdmin):
         facts = [
             Fact("Domain", anchor(site.url_for(obj.domain, actor), obj.domain.name)),
             Fact("Description", obj.description or NOTHING),
-            Fact("Made", moment(obj.created_at)),
+            Fact("Created", moment(obj.created_at)),
         ]
         return (Facts("About this project", facts), people_table(given[:SHOWN]))
 
@@ -180,7 +180,7 @@ class UserAdmin(DirectoryAdmin):
         ),
     )
     empty_title = "No user yet"
-    empty_text = "Make a user and give them a role in a project, a domain or the whole system."
+    empty_text = "Create a user and give them a role in a project, a domain or the whole system."
 
     def base_rows(self) -> QuerySet[Any]:
         rows: QuerySet[Any] = User.objects.for_list()
@@ -223,7 +223,7 @@ class UserAdmin(DirectoryAdmin):
             Fact("Full name", obj.display_name or NOTHING),
             Fact("E-mail", obj.email or NOTHING),
             Fact("Last log-in", moment(obj.last_login)),
-            Fact("Made", moment(obj.created_at)),
+            Fact("Created", moment(obj.created_at)),
             Fact("Description", obj.description or NOTHING),
         ]
         empty = "No role, so this person cannot do anything yet. Give one."

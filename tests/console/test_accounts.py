@@ -73,7 +73,7 @@ def test_sync_now_is_greyed_while_one_is_at_work(boss: Client, world: World) -> 
 def test_an_account_is_switched_off_and_forgotten(boss: Client, world: World) -> None:
     admin = site.admin_for("cloudaccount")
     forget = admin.page_url("forget", world.account.pk)
-    assert "switched on: disable it first" in boss.get(forget).content.decode()
+    assert "It is enabled: disable it first" in boss.get(forget).content.decode()
     boss.post(admin.page_url("disable", world.account.pk))
     page = boss.get(forget).content.decode()
     assert "Nothing at the cloud is touched" in page

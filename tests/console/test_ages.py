@@ -37,7 +37,7 @@ def test_what_the_cloud_does_not_tell(said: Any) -> None:
     assert made_at(row(said, imported=True)) is None
     assert "in Skydeck since" in age_cell(row(said, imported=True))
     assert age_fact(row(said, imported=True)).label == "In Skydeck since"
-    assert age_fact(row(said)).label == "Made"
+    assert age_fact(row(said)).label == "Created"
 
 
 def test_a_group_is_as_old_as_its_oldest_use() -> None:

@@ -129,7 +129,7 @@ def test_every_box_is_a_link_with_words_for_screen_readers() -> None:
     svg = drawn(tree())
     labels = re.findall(r'<a href="/(\w+)/[^"]+"[^>]*aria-label="([^"]+)"', svg)
     assert [kind for kind, _ in labels] == ["loadbalancer", "listener", "backendgroup", "backend", "backend"]
-    assert "member 10.0.1.0:80, its health check fails, enabled · ERROR, weight 10" in dict(
+    assert "backend 10.0.1.0:80, its health check fails, enabled · ERROR, weight 10" in dict(
         reversed(labels)
     ).values() or any("10.0.1.0:80" in words and "ERROR" in words for _, words in labels)
     assert svg.count("<title>") == 6
@@ -145,7 +145,7 @@ def test_every_attribute_is_quoted_and_names_are_escaped() -> None:
 
 def test_a_big_pool_is_one_box_with_its_trouble_beside_it() -> None:
     svg = drawn(tree(members=MOST_MEMBERS + 1))
-    assert "13 members" in svg and "12 ok, 1 error" in svg
+    assert "13 backends" in svg and "12 ok, 1 error" in svg
     assert "10.0.1.0:80" in svg and "10.0.1.5:80" not in svg
 
 

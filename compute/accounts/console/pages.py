@@ -138,6 +138,12 @@ class SyncPage(ActionPage):
 class EnablePage(ActionPage):
     action = ENABLE
 
+    def done_words(self, change: Change) -> str:
+        return f"Account {change.resource} is enabled. Choose “Sync now” to read it."
+
 
 class DisablePage(ActionPage):
     action = DISABLE
+
+    def done_words(self, change: Change) -> str:
+        return f"Account {change.resource} is disabled. Nothing is read or sent through it; what runs at the cloud runs on."

@@ -92,7 +92,7 @@ def type_field(taken: set[int]) -> forms.ChoiceField:
 
 
 class WizardForm(ConsoleForm):
-    """A balancer with a listener, its pool and members, in one go."""
+    """A balancer with a listener, its backend group and backends, in one go."""
 
     sections = (
         ("Load balancer", ("name", "network", "eip", "project")),
@@ -166,7 +166,7 @@ class BalancerForm(ConsoleForm):
 
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
-    enabled = forms.BooleanField(label="Switched on: it takes traffic", required=False, widget=Switch())
+    enabled = forms.BooleanField(label="Enabled: it takes traffic", required=False, widget=Switch())
     disable_delete = forms.BooleanField(label="Protected against deletion", required=False, widget=Switch())
     version = forms.IntegerField(widget=forms.HiddenInput())
 
@@ -242,7 +242,8 @@ class ListenerForm(ConsoleForm):
                 self.add_problem(problem)
         if values.get("backend_group") is not None and values.get("backends"):
             self.add_error(
-                "backends", "Give either addresses or an existing group; backends are added to a group on its own page."
+                "backends",
+                "Give either addresses or an existing backend group; more backends are added on the page of the group.",
             )
         return values
 
@@ -253,7 +254,7 @@ class ListenerChangeForm(ConsoleForm):
     more = ("connection_limit", "client_idle_timeout", "backend_connect_timeout", "backend_idle_timeout", "description")
 
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
-    enabled = forms.BooleanField(label="Switched on: it takes traffic", required=False, widget=Switch())
+    enabled = forms.BooleanField(label="Enabled: it takes traffic", required=False, widget=Switch())
     backend_group = forms.ModelChoiceField(
         BackendGroup.objects.none(),
         label="Backend group",
@@ -322,9 +323,9 @@ class BackendChangeForm(ConsoleForm):
     """What can be changed of a backend; its address and port are fixed."""
 
     weight = forms.IntegerField(
-        label="Weight", widget=NumberInput(), help_text="From 0 to 256. 0 drains it: no new connections."
+        label="Weight", widget=NumberInput(), help_text="From 0 to 256. 0 drains it: it gets no new connections."
     )
-    enabled = forms.BooleanField(label="Switched on: it takes traffic", required=False, widget=Switch())
+    enabled = forms.BooleanField(label="Enabled: it takes traffic", required=False, widget=Switch())
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     version = forms.IntegerField(widget=forms.HiddenInput())
 
@@ -336,7 +337,7 @@ class WeightForm(ConsoleForm):
 
 
 class EipForm(ConsoleForm):
-    """Which elastic IP to put on a balancer."""
+    """Which elastic IP to bind to a balancer."""
 
     eip = EipField(Eip.objects.none(), label="Elastic IP", widget=Select(), empty_label=None)
 

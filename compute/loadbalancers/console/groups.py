@@ -11,12 +11,12 @@ from core.admin.filters import Group
 FAILED = (Status.CREATE_FAILED, Status.SYNC_CONF_FAILED, Status.DELETE_FAILED, Status.UNKNOWN)
 MOVING = (Status.CREATING, Status.SYNC_CONF, Status.DELETING)
 TROUBLED = Q(status__in=FAILED)
-# What the cloud reports as broken is no alarm while people want it switched off.
+# What the cloud reports as broken is no alarm while people want it disabled.
 ATTENTION = TROUBLED | Q(operating_status__in=("ERROR", "DEGRADED"), enabled=True)
 MIRRORED_GROUPS = (
     Group("attention", "Needs attention", ATTENTION, "bad"),
     Group("motion", "At work", Q(status__in=MOVING), "motion"),
-    Group("off", "Switched off", Q(enabled=False)),
+    Group("off", "Disabled", Q(enabled=False)),
 )
 # Groups and backends have their cloud side on bindings: they want a look when one of those does.
 BROKEN = {"deleted_at": None, "operating_status__in": ("ERROR", "DEGRADED")}
@@ -28,5 +28,5 @@ BACKEND_GROUPS = (
     Group("attention", "Needs attention", TROUBLED | Q(BROKEN_MEMBER), "bad"),
     AT_WORK,
     Group("drained", "Drained", Q(weight=0)),
-    Group("off", "Switched off", Q(enabled=False)),
+    Group("off", "Disabled", Q(enabled=False)),
 )

@@ -180,7 +180,7 @@ class DeleteBalancerPage(DeletePage):
 class AssociateEipPage(TreePage):
     form_class = forms.EipForm
     verb = ASSOCIATE
-    confirm_label = "Put it on"
+    confirm_label = "Bind it"
 
     def why_not(self) -> str:
         free = forms.free_eips(self.actor).filter(manager=self.obj.manager_id, region=self.obj.region_id)
@@ -191,7 +191,7 @@ class AssociateEipPage(TreePage):
         )
 
     def get_title(self) -> str:
-        return f"Put an elastic IP on {self.obj.name}"
+        return f"Bind an elastic IP to {self.obj.name}"
 
     def form_kwargs(self) -> dict[str, Any]:
         return {"actor": self.actor, "lb": self.obj}
@@ -206,10 +206,10 @@ class DissociateEipPage(TreePage):
     verb = DISSOCIATE
     plan_first = True
     danger = True
-    confirm_label = "Take it off"
+    confirm_label = "Unbind it"
 
     def get_title(self) -> str:
-        return f"Take the elastic IP off {self.obj.name}"
+        return f"Unbind the elastic IP of {self.obj.name}"
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
         return services.loadbalancer_dissociate_eip(self.obj, actor=self.actor, plan_digest=plan_digest)
@@ -292,7 +292,7 @@ class AddGroupPage(TreePage):
     verb = ADD_GROUP
     has_plan = False
     confirm_label = "Add it"
-    intro = "A group becomes a pool at the cloud as soon as a listener uses it."
+    intro = "It is made at the cloud as soon as a listener uses it."
 
     def get_title(self) -> str:
         return f"New backend group of {self.obj.name}"
@@ -301,7 +301,7 @@ class AddGroupPage(TreePage):
         return services.backendgroup_create(actor=self.actor, loadbalancer=self.obj, plan_digest=plan_digest, **values)
 
     def done_words(self, change: Change) -> str:
-        return f"Backend group {change.resource} is made. Point a listener at it, and the cloud gets its pool."
+        return f"Backend group {change.resource} is saved. It is made at the cloud as soon as a listener uses it."
 
 
 class EditGroupPage(EditPage):

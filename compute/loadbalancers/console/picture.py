@@ -1,7 +1,7 @@
 """Where everything of a balancer's picture lies. Pure: a graph of columns in, boxes and curves out; no rows, no HTML.
 
-Columns run from the client to the members. Heights come from the members up: a pool stands in the middle of its members, a
-listener in the middle of its pools, so that curves cross as little as the order of listeners allows.
+Columns run from the client to the backends. Heights come from the backends up: a group stands in the middle of its backends, a
+listener in the middle of its groups, so that curves cross as little as the order of listeners allows.
 """
 
 from __future__ import annotations

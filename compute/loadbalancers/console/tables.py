@@ -1,4 +1,4 @@
-"""Tables of listeners, groups, pools, backends and members, from rows that are loaded already."""
+"""Tables of listeners, backend groups, backends and their uses, from rows that are loaded already."""
 
 from __future__ import annotations
 
@@ -128,9 +128,9 @@ def pool_table(pools: Sequence[PoolBinding]) -> Table:
         ]
         for pool in pools
     ]  # fmt: skip
-    columns = ["Used by", "State", "Protocol", "Shares the traffic", "Keeps a client on a backend", "Pool at the cloud"]
+    columns = ["Used by", "State", "Protocol", "Shares the traffic", "Keeps a client on a backend", "Id at the cloud"]
     return Table(
-        "Uses", columns, rows, empty="Nothing uses it yet, so there is no pool at the cloud. Point a listener at it."
+        "Uses", columns, rows, empty="Nothing uses it yet, so it does not exist at the cloud. Point a listener at it."
     )
 
 
@@ -146,5 +146,7 @@ def member_table(members: Sequence[MemberBinding]) -> Table:
         ]
         for member in members
     ]
-    columns = ["In the pool for", "State", "Since", "Why", "Member at the cloud"]
-    return Table("Where it takes traffic", columns, rows, empty="No listener uses its group, so it takes no traffic.")
+    columns = ["Used by", "State", "Since", "Why", "Id at the cloud"]
+    return Table(
+        "Where it takes traffic", columns, rows, empty="Nothing uses its backend group, so it takes no traffic."
+    )

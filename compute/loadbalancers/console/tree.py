@@ -54,7 +54,7 @@ def load_tree(lb: LoadBalancer) -> Tree:
 
 
 def graph_of(tree: Tree, url_of: UrlOf) -> Graph:
-    """The tree as columns of boxes: entry, balancer, listeners, rules, pools, members."""
+    """The tree as columns of boxes: entry, balancer, listeners, rules, backend groups, backends."""
     return _Drawing(tree, url_of).graph()
 
 
@@ -88,8 +88,8 @@ class _Drawing:
             ("Load balancer", (root,)),
             ("Listeners", tuple(listeners)),
             ("Rules", tuple(rules)),
-            ("Pools", tuple(pools)),
-            ("Members", tuple(members)),
+            ("Backend groups", tuple(pools)),
+            ("Backends", tuple(members)),
         )
         return Graph(columns, tuple(self.links))
 
@@ -158,9 +158,9 @@ class _Drawing:
         line = f"{Scheduler(pool.scheduler).label}, {pool.protocol.upper()}"
         why = _why(pool)
         if not self.tree.members.get(pool.pk):
-            why = why or "it has no members"
+            why = why or "it has no backends"
         return Node(
-            f"pool-{pool.pk}", "pool", pool.backend_group.name, line, state_words(pool), tone_of(pool), why,
+            f"pool-{pool.pk}", "backend group", pool.backend_group.name, line, state_words(pool), tone_of(pool), why,
             self.url_of("backendgroup", pool.backend_group_id),
         )  # fmt: skip
 
@@ -182,7 +182,7 @@ class _Drawing:
         if tone is Tone.OK and backend.weight == 0:
             tone = Tone.OFF
         return Node(
-            f"member-{member.pk}", "member", join_host_port(backend.address, backend.port), why or weight,
+            f"member-{member.pk}", "backend", join_host_port(backend.address, backend.port), why or weight,
             state_words(member), tone, weight if why else "", self.url_of("backend", backend.pk),
         )  # fmt: skip
 
@@ -193,7 +193,7 @@ class _Drawing:
         words = ", ".join(f"{counts[tone]} {TONE_WORDS[tone]}" for tone in sorted(counts, key=lambda t: t.urgency))
         bad = [node for node in nodes if node.tone is Tone.BAD][:MOST_BAD]
         box = Node(
-            f"members-{pool.pk}", "members", f"{len(nodes)} members", words, "open the group", ranked[0],
+            f"members-{pool.pk}", "backends", f"{len(nodes)} backends", words, "open the backend group", ranked[0],
             url=self.url_of("backendgroup", pool.backend_group_id),
         )  # fmt: skip
         return [box, *bad]
@@ -215,7 +215,7 @@ def action_words(fields: Mapping[str, Any]) -> str:
     target = str(fields.get("redirect_url") or fields.get("redirect_prefix") or "").removesuffix("/")
     return {
         "REJECT": "refuses it",
-        "REDIRECT_TO_POOL": "to another pool",
+        "REDIRECT_TO_POOL": "to another backend group",
         "REDIRECT_TO_URL": f"to {target}",
         "REDIRECT_PREFIX": f"to {target}/…",
     }.get(str(fields.get("action") or ""), "")

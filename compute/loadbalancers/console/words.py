@@ -64,7 +64,7 @@ def row_badges(row: Any) -> list[Badge]:
 
 
 def tone_of(row: Any) -> Tone:
-    """What the two words come to: what is switched off on purpose is not an alarm."""
+    """What the two words come to: what is disabled on purpose is not an alarm."""
     ours = our_badge(row)
     if ours.tone in (Tone.OFF, Tone.MOTION, Tone.BAD):
         return ours.tone

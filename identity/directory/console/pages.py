@@ -21,7 +21,8 @@ from core.admin.site import site
 from core.engine.writing import Change, writing
 from core.errors import Problem
 from identity.access import services as access
-from identity.access.models import Role
+from identity.access.console.words import place_word, role_word
+from identity.access.models import Role, RoleAssignment
 from identity.directory import actions, services
 from identity.directory.models import Domain, Project, User
 
@@ -62,13 +63,13 @@ class RoleFields(ConsoleForm):
         label="In project",
         required=False,
         widget=Select(),
-        empty_label="No project: where the role reaches",
+        empty_label="None: the role covers its whole domain, or the whole system",
     )
 
     def offer(self, actor: Actor) -> None:
         fields: Any = self.fields
         fields["role"].queryset = visible_to(Role.objects.all(), actor, "identity.roles.list")
-        fields["role"].label_from_instance = lambda role: f"{role.name.replace('_', ' ')}: {role.description}"
+        fields["role"].label_from_instance = lambda role: f"{role_word(role)}: {role.description}"
         projects = visible_to(Project.objects.select_related("domain"), actor, "identity.projects.list")
         fields["project"].queryset = projects
         fields["project"].label_from_instance = lambda project: f"{project.name} ({project.domain.name})"
@@ -125,7 +126,7 @@ def give_role(actor: Actor, user: User, values: Mapping[str, Any]) -> Change:
 class AddProjectPage(ChangePage):
     form_class = ProjectForm
     title = "New project"
-    confirm_label = "Make it"
+    confirm_label = "Create project"
 
     def form_kwargs(self) -> dict[str, Any]:
         return {"actor": self.actor}
@@ -138,13 +139,13 @@ class AddProjectPage(ChangePage):
         return services.project_create(actor=self.actor, **values)
 
     def done_words(self, change: Change) -> str:
-        return f"Project {change.resource} is made."
+        return f"Project {change.resource} is created."
 
 
 class AddUserPage(ChangePage):
     form_class = UserForm
     title = "New user"
-    confirm_label = "Make this user"
+    confirm_label = "Create user"
 
     def form_kwargs(self) -> dict[str, Any]:
         return {"actor": self.actor}
@@ -165,7 +166,7 @@ class AddUserPage(ChangePage):
             return done(user)
 
     def done_words(self, change: Change) -> str:
-        return f"User {change.resource} is made."
+        return f"User {change.resource} is created."
 
 
 class PersonPage(ChangePage):
@@ -195,14 +196,16 @@ class GiveRolePage(PersonPage):
         return str(self.admin.page_url("change", self.obj.pk))
 
     def done_words(self, change: Change) -> str:
-        return f"{change.resource}."
+        given = change.resource
+        assert isinstance(given, RoleAssignment)
+        return f"User {given.user} has the role {role_word(given.role)} in {place_word(given)}."
 
 
 class SetPasswordPage(PersonPage):
     form_class = PasswordForm
     right = SET_PASSWORD.right
     confirm_label = "Set the password"
-    intro = "All sessions and tokens of the person end."
+    intro = "All sessions and tokens of this person end at once."
 
     def get_title(self) -> str:
         return f"Set a password for {self.obj}"
@@ -211,31 +214,35 @@ class SetPasswordPage(PersonPage):
         return services.user_set_password(self.obj, actor=self.actor, password=values["password"])
 
     def done_words(self, change: Change) -> str:
-        return f"{change.resource} has a new password."
+        return f"User {change.resource} has a new password. Older sessions and tokens no longer work."
 
 
-class SimplePage(ActionPage):
-    """A verb of the directory."""
-
-    def done_words(self, change: Change) -> str:
-        assert self.action is not None
-        return f"{change.resource}: {self.action.label.lower()}d."
-
-
-class EnableProjectPage(SimplePage):
+class EnableProjectPage(ActionPage):
     action = PROJECT_ENABLE
 
+    def done_words(self, change: Change) -> str:
+        return f"Project {change.resource} is enabled. People can work in it again."
 
-class DisableProjectPage(SimplePage):
+
+class DisableProjectPage(ActionPage):
     action = PROJECT_DISABLE
 
+    def done_words(self, change: Change) -> str:
+        return f"Project {change.resource} is disabled. Nobody can work in it; what it owns runs on."
 
-class EnableUserPage(SimplePage):
+
+class EnableUserPage(ActionPage):
     action = USER_ENABLE
 
+    def done_words(self, change: Change) -> str:
+        return f"User {change.resource} is enabled and can log in again."
 
-class DisableUserPage(SimplePage):
+
+class DisableUserPage(ActionPage):
     action = USER_DISABLE
+
+    def done_words(self, change: Change) -> str:
+        return f"User {change.resource} is disabled. Sessions and tokens no longer work."
 
 
 class PreferencesForm(ConsoleForm):
@@ -259,13 +266,13 @@ def preferences(request: HttpRequest) -> HttpResponse:
         except Problem as problem:
             form.add_problem(problem)
         else:
-            messages.success(request, "Your preferences are kept.")
+            messages.success(request, "Your preferences are saved.")
             return HttpResponseRedirect(reverse("console:preferences"))
     context = {
         **site.each_context(request),
         "title": "Preferences",
         "form": form,
-        "submit_label": "Keep",
+        "submit_label": "Save",
         "list_title": "Home",
         "list_url": reverse("console:index"),
     }
