@@ -92,22 +92,27 @@ class LoadBalancerDetailSerializer(DifferencesMixin, LoadBalancerSerializer):
         fields = (*LoadBalancerSerializer.Meta.fields, "outside_changes")
 
 
-class BackendInlineSerializer(StrictSerializer):
-    """One backend inside a group that is made in the same call."""
+class NewBackendSerializer(StrictSerializer):
+    """A backend that is made, alone or along with its group. `backend` is its address (BE-C1, DEF-15)."""
 
-    address = serializers.CharField(max_length=64)
+    backend_type = serializers.ChoiceField(
+        choices=[("ip", "ip"), ("guest", "guest")], required=False, help_text="`ip` if left out."
+    )
+    backend = serializers.CharField(max_length=64)
     port = serializers.IntegerField()
     weight = serializers.IntegerField(required=False)
     name = serializers.CharField(max_length=128, required=False, allow_blank=True)
+    description = serializers.CharField(max_length=255, required=False, allow_blank=True)
     status = serializers.ChoiceField(choices=ASKED_STATUS, required=False)
 
 
-class GroupInlineSerializer(StrictSerializer):
-    """A group that is made together with its listener."""
+class NewGroupSerializer(StrictSerializer):
+    """A group that is made, alone or along with its listener; along with one it is called after it unless it has a name."""
 
     name = serializers.CharField(max_length=128, required=False, allow_blank=True)
     description = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    backends = BackendInlineSerializer(many=True, required=False)
+    type = serializers.ChoiceField(choices=GroupType.choices, required=False)
+    backends = NewBackendSerializer(many=True, required=False)
 
 
 class ListenerFieldsSerializer(StrictSerializer):
@@ -126,12 +131,20 @@ class ListenerFieldsSerializer(StrictSerializer):
     backend_idle_timeout = serializers.IntegerField(required=False, help_text="Milliseconds.")
 
 
-class ListenerInlineSerializer(ListenerFieldsSerializer):
-    """A listener that is made together with its balancer."""
+class NewListenerSerializer(ListenerFieldsSerializer):
+    """A listener that is made, alone or along with its balancer, and a group that is made with it (`new_backend_group`)."""
 
     listener_type = serializers.ChoiceField(choices=[(t, t) for t in CREATABLE_LISTENER_TYPES])
     listener_port = serializers.IntegerField()
-    backend_group = GroupInlineSerializer(required=False)
+    new_backend_group = NewGroupSerializer(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """One of the two ways to name a group, where there are two."""
+        if "new_backend_group" in attrs:
+            if attrs.get("backend_group") is not None:
+                raise serializers.ValidationError({"new_backend_group": "give a group or a new one, not both."})
+            attrs["backend_group"] = attrs.pop("new_backend_group")
+        return attrs
 
 
 class LoadBalancerCreateSerializer(StrictSerializer):
@@ -148,7 +161,7 @@ class LoadBalancerCreateSerializer(StrictSerializer):
     availability_zone = serializers.CharField(max_length=128, required=False, allow_blank=True)
     flavor_id = serializers.CharField(max_length=128, required=False, allow_blank=True)
     disable_delete = serializers.BooleanField(required=False)
-    listeners = ListenerInlineSerializer(many=True, required=False)
+    listeners = NewListenerSerializer(many=True, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Without a project the caller's own is meant, or the one that owns the network."""
@@ -217,25 +230,14 @@ class ListenerDetailSerializer(DifferencesMixin, ListenerSerializer):
         fields = (*ListenerSerializer.Meta.fields, "outside_changes")
 
 
-class ListenerCreateSerializer(ListenerFieldsSerializer):
+class ListenerCreateSerializer(NewListenerSerializer):
     """`backend_group` is a group that exists (id or name), `new_backend_group` one that is made with the listener."""
 
     loadbalancer = RefField(LoadBalancer, right="compute.loadbalancers.get")
-    listener_type = serializers.ChoiceField(choices=[(t, t) for t in CREATABLE_LISTENER_TYPES])
-    listener_port = serializers.IntegerField()
     scheduler = serializers.ChoiceField(choices=Scheduler.choices)
     backend_group = RefField(
         BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True
     )
-    new_backend_group = GroupInlineSerializer(required=False)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """One of the two ways to name a group."""
-        if "new_backend_group" in attrs:
-            if attrs.get("backend_group") is not None:
-                raise serializers.ValidationError({"new_backend_group": "give a group or a new one, not both."})
-            attrs["backend_group"] = attrs.pop("new_backend_group")
-        return attrs
 
 
 class ListenerUpdateSerializer(ListenerFieldsSerializer):
@@ -272,12 +274,9 @@ class BackendGroupDetailSerializer(DifferencesMixin, BackendGroupSerializer):
         fields = (*BackendGroupSerializer.Meta.fields, "outside_changes")
 
 
-class BackendGroupCreateSerializer(StrictSerializer):
+class BackendGroupCreateSerializer(NewGroupSerializer):
     loadbalancer = RefField(LoadBalancer, right="compute.loadbalancers.get")
     name = serializers.CharField(max_length=128)
-    description = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    type = serializers.ChoiceField(choices=GroupType.choices, required=False)
-    backends = BackendInlineSerializer(many=True, required=False)
 
 
 class BackendGroupUpdateSerializer(StrictSerializer):
@@ -328,17 +327,9 @@ class BackendDetailSerializer(DifferencesMixin, BackendSerializer):
         fields = (*BackendSerializer.Meta.fields, "outside_changes")
 
 
-class BackendCreateSerializer(StrictSerializer):
-    """`backend` is the address (BE-C1); `address` is taken as well."""
-
+class BackendCreateSerializer(NewBackendSerializer):
     backend_group = RefField(BackendGroup, right="compute.loadbalancerbackendgroups.get")
     backend_type = serializers.ChoiceField(choices=[("ip", "ip"), ("guest", "guest")])
-    backend = serializers.CharField(max_length=64)
-    port = serializers.IntegerField()
-    weight = serializers.IntegerField(required=False)
-    name = serializers.CharField(max_length=128, required=False, allow_blank=True)
-    description = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    status = serializers.ChoiceField(choices=ASKED_STATUS, required=False)
 
 
 class BackendUpdateSerializer(StrictSerializer):

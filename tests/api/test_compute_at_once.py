@@ -32,7 +32,7 @@ def body_of(world: World, name: str = "shop") -> dict[str, Any]:
         "listeners": [
             {
                 "listener_type": "http", "listener_port": 80,
-                "backend_group": {"name": "web", "backends": [{"address": "10.0.0.5", "port": 80}]},
+                "new_backend_group": {"name": "web", "backends": [{"backend": "10.0.0.5", "port": 80}]},
             }
         ],
     }  # fmt: skip

@@ -233,8 +233,8 @@ def balancer(world: World) -> dict[str, Any]:
             {"listener_type": "http", "listener_port": 80},
             {
                 "listener_type": "tcp", "listener_port": 81,
-                "backend_group": {
-                    "name": "raw", "backends": [{"address": "10.0.0.5", "port": 1}, {"address": "10.0.0.6", "port": 1}],
+                "new_backend_group": {
+                    "name": "raw", "backends": [{"backend": "10.0.0.5", "port": 1}, {"backend": "10.0.0.6", "port": 1}],
                 },
             },
         ],
@@ -286,7 +286,8 @@ def test_balancer_with_fields_that_do_not_fit_together(world: World, client: Api
     post(client, world, BALANCERS, broken, 409, "InvalidStatusError", field="eip")
 
 
-LISTENER, GROUP, MEMBER = "listeners.1", "listeners.1.backend_group", "listeners.1.backend_group.backends.1"
+LISTENER, GROUP = "listeners.1", "listeners.1.new_backend_group"
+MEMBER = f"{GROUP}.backends.1"
 
 
 @pytest.mark.parametrize(
@@ -300,10 +301,10 @@ LISTENER, GROUP, MEMBER = "listeners.1", "listeners.1.backend_group", "listeners
         (f"{LISTENER}.client_idle_timeout", -1), (f"{LISTENER}.client_idle_timeout", 10**9),
         (f"{LISTENER}.backend_connect_timeout", "5s"), (f"{LISTENER}.sticky_session", "on"),
         (f"{LISTENER}.sticky_session", True), (f"{LISTENER}.sticky_session_type", "source"),
-        (f"{LISTENER}.sticky_session_cookie", "a b"), (f"{LISTENER}.no_such_field", 1), (f"{LISTENER}.backend_group", "web"),
+        (f"{LISTENER}.sticky_session_cookie", "a b"), (f"{LISTENER}.no_such_field", 1), (f"{LISTENER}.new_backend_group", "web"),
         (f"{GROUP}.name", "a\rb"), (f"{GROUP}.backends", {}), (f"{GROUP}.backends", None), (f"{GROUP}.no_such_field", 1),
-        (f"{MEMBER}.address", "10.0.0.256"), (f"{MEMBER}.address", ""), (f"{MEMBER}.address", "web.example.org"),
-        (f"{MEMBER}.address", "127.0.0.1"), (f"{MEMBER}.address", "10.0.0.6:80"), (f"{MEMBER}.address", None),
+        (f"{MEMBER}.backend", "10.0.0.256"), (f"{MEMBER}.backend", ""), (f"{MEMBER}.backend", "web.example.org"),
+        (f"{MEMBER}.backend", "127.0.0.1"), (f"{MEMBER}.backend", "10.0.0.6:80"), (f"{MEMBER}.backend", None),
         (f"{MEMBER}.port", 0), (f"{MEMBER}.port", 65536), (f"{MEMBER}.port", "1"), (f"{MEMBER}.weight", -1),
         (f"{MEMBER}.weight", 257), (f"{MEMBER}.weight", None), (f"{MEMBER}.status", "draining"), (f"{MEMBER}.name", "a\nb"),
         (f"{MEMBER}.no_such_field", 1),
@@ -325,10 +326,10 @@ def test_balancer_with_parts_that_clash(world: World, client: Api, balancer: dic
     post(client, world, BALANCERS, clash, 409, "ConflictError", field="listeners.1.listener_port")
     clash = {**balancer, "listeners": [{**one, "name": "a"}, {**two, "name": "a"}]}
     post(client, world, BALANCERS, clash, 409, "DuplicateNameError", field="listeners.1.name")
-    group = two["backend_group"]
-    clash = {**balancer, "listeners": [{**one, "backend_group": group}, two]}
-    post(client, world, BALANCERS, clash, 409, "DuplicateNameError", field="listeners.1.backend_group.name")
-    twice = {**two, "backend_group": {"backends": [group["backends"][0]] * 2}}
+    group = two["new_backend_group"]
+    clash = {**balancer, "listeners": [{**one, "new_backend_group": group}, two]}
+    post(client, world, BALANCERS, clash, 409, "DuplicateNameError", field="listeners.1.new_backend_group.name")
+    twice = {**two, "new_backend_group": {"backends": [group["backends"][0]] * 2}}
     post(
         client,
         world,
@@ -336,7 +337,7 @@ def test_balancer_with_parts_that_clash(world: World, client: Api, balancer: dic
         {**balancer, "listeners": [twice]},
         400,
         INPUT,
-        field="listeners.0.backend_group.backends",
+        field="listeners.0.new_backend_group.backends",
     )
 
 
@@ -349,8 +350,8 @@ def test_balancer_with_parts_that_clash(world: World, client: Api, balancer: dic
         (
             "loadbalancerlisteners",
             {"listener_type": "tcp", "listener_port": 1, "scheduler": "rr",
-             "new_backend_group": {"backends": [{"address": "x", "port": 1}]}},
-            "new_backend_group.backends.0.address",
+             "new_backend_group": {"backends": [{"backend": "x", "port": 1}]}},
+            "new_backend_group.backends.0.backend",
         ),
         (
             "loadbalancerlisteners",
@@ -360,7 +361,7 @@ def test_balancer_with_parts_that_clash(world: World, client: Api, balancer: dic
         ("loadbalancerbackendgroups", {}, "name"),
         ("loadbalancerbackendgroups", {"name": "x", "type": "other"}, "type"),
         ("loadbalancerbackendgroups", {"name": "x", "type": "master_slave"}, "type"),
-        ("loadbalancerbackendgroups", {"name": "x", "backends": [{"address": "10.0.0.1", "port": 0}]}, "backends.0.port"),
+        ("loadbalancerbackendgroups", {"name": "x", "backends": [{"backend": "10.0.0.1", "port": 0}]}, "backends.0.port"),
         ("loadbalancerbackends", {"backend_type": "ip", "backend": "10.0.0.9"}, "port"),
         ("loadbalancerbackends", {"backend_type": "ip", "port": 1}, "backend"),
         ("loadbalancerbackends", {"backend": "10.0.0.9", "port": 1}, "backend_type"),
@@ -403,13 +404,13 @@ def test_change_to_a_wrong(
     world: World, client: Api, balancer: dict[str, Any], resource: str, values: list[tuple[str, Any]]
 ) -> None:
     url = f"/api/compute/{resource}/"
-    row = client.get(url).json()["results"][0]
-    before = left(world)
+    url = f"{url}{client.get(url).json()['results'][0]['id']}/"
+    row, before = client.get(url).json(), left(world)
     for name, value in values:
-        answer = client.patch(f"{url}{row['id']}/", {name: value})
+        answer = client.patch(url, {name: value})
         expected = 404 if value == "nowhere" else 400
         problem(answer, expected, INPUT, MISSING, "ResourceNotFoundError", field=name)
-    assert client.get(f"{url}{row['id']}/").json() == row and left(world) == before
+    assert client.get(url).json() == row and left(world) == before
 
 
 def test_a_group_of_another_balancer_is_refused_by_name_of_the_field(

@@ -248,7 +248,7 @@ class TestLoadBalancers(InWorld, WriteContract):
             "listeners": [
                 {
                     "listener_type": "http", "listener_port": 80,
-                    "backend_group": {"name": "web", "backends": [{"address": "10.0.0.5", "port": 8080, "weight": 5}]},
+                    "new_backend_group": {"name": "web", "backends": [{"backend": "10.0.0.5", "port": 8080, "weight": 5}]},
                 }
             ],
         }  # fmt: skip
@@ -304,7 +304,7 @@ class TestListeners(InTree, WriteContract):
         n = next(numbers)
         return {
             "loadbalancer": str(self.lb.pk), "listener_type": "tcp", "listener_port": 20000 + n, "scheduler": "rr",
-            "new_backend_group": {"name": f"new-{n}", "backends": [{"address": "10.0.0.8", "port": 80}]},
+            "new_backend_group": {"name": f"new-{n}", "backends": [{"backend": "10.0.0.8", "port": 80}]},
         }  # fmt: skip
 
 
@@ -325,7 +325,7 @@ class TestBackendGroups(InTree, WriteContract):
     def body(self) -> dict[str, Any]:
         return {
             "loadbalancer": str(self.lb.pk), "name": f"new-{next(numbers)}",
-            "backends": [{"address": "10.0.0.8", "port": 80}, {"address": "2001:db8::8", "port": 80, "weight": 0}],
+            "backends": [{"backend": "10.0.0.8", "port": 80}, {"backend": "2001:db8::8", "port": 80, "weight": 0}],
         }  # fmt: skip
 
 
@@ -333,7 +333,7 @@ class TestBackends(InTree, WriteContract):
     url = "/api/compute/loadbalancerbackends/"
     model = Backend
     change = {"name": "renamed", "weight": 0}
-    fixed = {"address": "10.0.0.77", "port": 81, "backend_group": "web-80", "backend_type": "ip"}
+    fixed = {"backend": "10.0.0.77", "port": 81, "backend_group": "web-80", "backend_type": "ip"}
     created_status = updated_status = deleted_status = 202
 
     def make_many(self, count: int) -> list[Any]:

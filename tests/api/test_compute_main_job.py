@@ -66,8 +66,8 @@ def tree_body(client: Api, **more: Any) -> dict[str, Any]:
         "listeners": [
             {
                 "listener_type": "http", "listener_port": 80, "scheduler": "rr",
-                "backend_group": {
-                    "name": "web", "backends": [{"address": "10.0.0.5", "port": 8080}, {"address": "10.0.0.6", "port": 8080}],
+                "new_backend_group": {
+                    "name": "web", "backends": [{"backend": "10.0.0.5", "port": 8080}, {"backend": "10.0.0.6", "port": 8080}],
                 },
             }
         ],
@@ -166,7 +166,7 @@ def test_the_main_job(cloud: Outside, client: Api) -> None:
     # One more listener, with a group of its own.
     listener = {
         "loadbalancer": lb["id"], "listener_type": "tcp", "listener_port": 9000, "scheduler": "wlc",
-        "new_backend_group": {"name": "raw", "backends": [{"address": "10.0.0.7", "port": 9000, "weight": 0}]},
+        "new_backend_group": {"name": "raw", "backends": [{"backend": "10.0.0.7", "port": 9000, "weight": 0}]},
     }  # fmt: skip
     answer = client.post("/api/compute/loadbalancerlisteners/", listener)
     assert done(answer)["state"] == "done"
@@ -214,7 +214,7 @@ def test_what_a_failed_task_left_is_taken_back(cloud: Outside, client: Api) -> N
     lb = client.get("/api/compute/loadbalancers/").json()["results"][0]
     answer = client.post("/api/compute/loadbalancerlisteners/", {
         "loadbalancer": lb["id"], "listener_type": "tcp", "listener_port": 9000, "scheduler": "rr",
-        "new_backend_group": {"name": "raw", "backends": [{"address": "10.0.0.7", "port": 9000}]},
+        "new_backend_group": {"name": "raw", "backends": [{"backend": "10.0.0.7", "port": 9000}]},
     })  # fmt: skip
     task = done(answer)
     assert task["state"] == "failed" and words in str(task["problem"])

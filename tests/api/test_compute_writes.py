@@ -74,7 +74,7 @@ Write = Callable[[Api, LoadBalancer, str], Any]
 WRITES: dict[str, Write] = {
     "create": lambda c, lb, q: c.post(f"{BALANCERS}{q}", {
         "name": "more", "manager": str(lb.manager_id), "network": str(lb.network_id), "listeners": [
-            {"listener_type": "tcp", "listener_port": 1, "backend_group": {"backends": [{"address": "10.0.0.1", "port": 1}]}},
+            {"listener_type": "tcp", "listener_port": 1, "new_backend_group": {"backends": [{"backend": "10.0.0.1", "port": 1}]}},
         ],
     }),
     "rename": lambda c, lb, q: c.patch(f"{BALANCERS}{lb.pk}/{q}", {"name": "new", "description": "words"}),

@@ -149,13 +149,13 @@ def registered(console: Console, form: Json) -> Json:
 
 def shop(console: Console, account: Json, name: str, *, subnet: str) -> Json:
     """The body of a balancer with an HTTP listener, a group and two members."""
-    backends = [{"address": "10.77.0.5", "port": 8080}, {"address": "10.77.0.6", "port": 8080, "weight": 20}]
+    backends = [{"backend": "10.77.0.5", "port": 8080}, {"backend": "10.77.0.6", "port": 8080, "weight": 20}]
     return {
         "name": name,
         "manager": console.one("compute/cloudproviders", account=account["id"])["id"],
         "network": console.one("compute/networks", name=subnet, account=account["id"])["id"],
         "listeners": [
-            {"listener_type": "http", "listener_port": 80, "backend_group": {"name": "web", "backends": backends}}
+            {"listener_type": "http", "listener_port": 80, "new_backend_group": {"name": "web", "backends": backends}}
         ],
     }
 

@@ -18,7 +18,7 @@ def refused(console: Console, ground: Ground, balancer: Json, port: int) -> Json
     """A change of five steps on a balancer that exists, with room for the first two alone; its task, which failed."""
     there = ground.raw.count(ground.project_id)
     ground.raw.set_quota(ground.project_id, member=there["members"] + 1, listener=there["listeners"])
-    backends = [{"address": f"10.77.0.{n}", "port": port} for n in (51, 52, 53)]
+    backends = [{"backend": f"10.77.0.{n}", "port": port} for n in (51, 52, 53)]
     body = {
         "loadbalancer": balancer["id"], "listener_type": "http", "listener_port": port, "scheduler": "rr",
         "new_backend_group": {"name": f"more-{port}", "backends": backends},

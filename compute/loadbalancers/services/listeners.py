@@ -24,7 +24,7 @@ def listener_create(*, actor: Actor, loadbalancer: LoadBalancer, plan_digest: st
     with writing() as done:
         lb = locked_tree(loadbalancer.pk)
         changes = Changes(actor, owned_by=lb)
-        listener = add_listener(lb, changes, group_field="new_backend_group", **given)
+        listener = add_listener(lb, changes, **given)
         return done(listener, send(lb, changes, plan_digest=plan_digest))
 
 
@@ -46,9 +46,8 @@ def add_listener(
     client_idle_timeout: int = 50000,
     backend_connect_timeout: int = 5000,
     backend_idle_timeout: int = 50000,
-    group_field: str = "backend_group",
 ) -> Listener:
-    """`group_field`: what callers call the group that is made along with it, for problems in it."""
+    """`backend_group`: a group that is there, or what a new one is made of; callers call that one `new_backend_group`."""
     rules.check_listener_type(listener_type)
     rules.check_port(listener_port, field="listener_port")
     rules.check_scheduler(scheduler)
@@ -86,7 +85,7 @@ def add_listener(
     listener.save(force_insert=True)
     if isinstance(backend_group, Mapping):
         told = {k: v for k, v in backend_group.items() if v not in (None, "")}
-        with inside(group_field):
+        with inside("new_backend_group"):
             group: BackendGroup | None = add_group(lb, changes, **{"name": f"{name}-backends", **told})
     else:
         group = backend_group
