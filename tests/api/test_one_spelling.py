@@ -17,10 +17,10 @@ SINGLE = [viewset.create_serializer_class for viewset in routed if viewset.creat
 
 
 def nested_in(cls: type[StrictSerializer]) -> Iterator[tuple[str, type[Any]]]:
-    """The serializers of objects inside a body, at every depth."""
+    """The serializers of objects that are made along with what a body makes, at every depth: lists, and `new_…`."""
     for name, field in cls().fields.items():
         inner = field.child if isinstance(field, serializers.ListSerializer) else field
-        if isinstance(inner, serializers.Serializer):
+        if isinstance(inner, serializers.Serializer) and (inner is not field or name.startswith("new_")):
             yield f"{cls.__name__}.{name}", type(inner)
             yield from nested_in(type(inner))
 
