@@ -66,6 +66,13 @@ class CloudAccount(Base):
     last_error_at = models.DateTimeField(null=True, blank=True)
     cloud_user = models.CharField(max_length=128, blank=True, default="")
     cloud_roles = models.JSONField(default=list, blank=True)
+    # Who that is by the cloud's own ids, and where its services answer (region → addresses): by these an account is recognised
+    # that reaches the same by another address or user.
+    cloud_user_id = models.CharField(max_length=128, blank=True, default="", editable=False)
+    cloud_project_id = models.CharField(max_length=128, blank=True, default="", editable=False)
+    endpoints = models.JSONField(default=dict, blank=True, editable=False)
+    # One live account per login: `rules.login_key`. Empty: one from before there were keys.
+    login_key = models.CharField(max_length=64, blank=True, default="", editable=False)
     probe_at = models.DateTimeField(null=True, blank=True)
     version = models.PositiveBigIntegerField(default=1, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -77,6 +84,9 @@ class CloudAccount(Base):
         ordering = ["name", "id"]
         constraints = [
             models.UniqueConstraint(fields=["domain", "name"], condition=Q(deleted_at=None), name="cloudaccount_name"),
+            models.UniqueConstraint(
+                fields=["login_key"], condition=Q(deleted_at=None) & ~Q(login_key=""), name="cloudaccount_login"
+            ),
         ]
         indexes = [models.Index(fields=["status"])]
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
 
 from compute.accounts.choices import BRANDS, AuthKind
 from core.engine.plan import Plan, words
@@ -85,11 +89,56 @@ def check_no_plan(digest: str) -> None:
         raise PlanChangedError("This change has no steps at a cloud, so no such plan exists.", field="plan")
 
 
+DEFAULT_PORTS = {"http": 80, "https": 443}
+# The services that the product reads: an address of theirs in common makes one cloud. Regions of one cloud share others.
+KEY_OF_PASSWORD = ("username", "user_domain_name", "project_name", "project_domain_name")
+KEY_OF_APPLICATION = ("application_credential_id",)
+READ_SERVICES = ("network", "load-balancer")
+
+
+def canonical_url(url: str) -> str:
+    """An identity URL in the one spelling by which accounts are compared: no version, slash, default port or capital host.
+
+    >>> canonical_url("HTTPS://Cloud.Example.org:443/identity/v3/")
+    'https://cloud.example.org/identity'
+    """
+    try:
+        parts = urlsplit(url.strip())
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return url  # no web address, which whoever tries it says
+    scheme = parts.scheme.lower()
+    shown = f"[{host}]" if ":" in host else host
+    place = shown if port in (None, DEFAULT_PORTS.get(scheme)) else f"{shown}:{port}"
+    path = parts.path.rstrip("/").removesuffix("/auth/tokens")
+    for version in ("/v3", "/v2.0"):
+        path = path.removesuffix(version)
+    return f"{scheme}://{place}{path.rstrip('/')}"
+
+
+def login_key(provider: str, login: Mapping[str, Any]) -> str:
+    """Names a login by its fields: where, as whom, in which project. Accounts of one key are one (rule 8 of 1.4)."""
+    by_application = login["auth_kind"] == AuthKind.APPLICATION_CREDENTIAL
+    who = KEY_OF_APPLICATION if by_application else KEY_OF_PASSWORD
+    named = [provider, canonical_url(login["access_url"]), login["auth_kind"], *(login[name] for name in who)]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
+
+
 def check_not_registered(*, taken: bool, by: str) -> None:
     """Rule 8 of 1.4: the same login at the same cloud once. `by`: the other account's name, empty if it may not be told."""
     if taken:
         who = f"The account “{by}”" if by else "An account of somebody else"
-        raise ConflictError(f"{who} logs in to the same cloud as the same user already.", field="username")
+        raise ConflictError(
+            f"{who} logs in to the same cloud as the same user in the same project already.",
+            field="username",
+            hint="Change that account instead, for example its regions, its address or its secret." if by else "",
+        )
+
+
+def places(endpoints: Mapping[str, str], regions: Collection[str]) -> set[str]:
+    """The addresses of what the product reads in these regions (none: all), each with its service: "network=https://…"."""
+    lines = (line for region, told in endpoints.items() if not regions or region in regions for line in told.split())
+    return {line for line in lines if line.partition("=")[0] in READ_SERVICES}
 
 
 def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool) -> None:

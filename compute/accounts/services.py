@@ -6,24 +6,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from compute.accounts import rules
 from compute.accounts.choices import BRANDS, AccountStatus, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.accounts.opening import open_account, secret_of
+from compute.accounts.twins import check_login_free, check_nobody_there, key_of
 from compute.clouds import registry
 from compute.clouds.errors import CloudError
 from compute.clouds.specs import AccountInfo, ServiceCheck
-from core.access import Actor, ensure, visible_to
+from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import DuplicateNameError, InputParameterError, InvalidStatusError, Problem
+from core.errors import (
+    ConflictError,
+    DuplicateNameError,
+    DuplicateResourceError,
+    InputParameterError,
+    InvalidStatusError,
+    Problem,
+)
 from core.tasks import services as tasks
 from core.tasks.models import OPEN, Task
 from identity.models import Domain, Project
@@ -91,12 +98,18 @@ def rehearsing() -> Iterator[Rehearsal]:
 
 
 @contextmanager
-def _writing() -> Iterator[Callable[..., Change]]:
-    """As `writing`; rolled back at its end in a rehearsal."""
-    with writing() as done:
-        yield done
-        if _rehearsal.get() is not None:
-            transaction.set_rollback(True)
+def _writing(login: CloudAccount | None = None, *, actor: Actor | None = None) -> Iterator[Callable[..., Change]]:
+    """As `writing`; rolled back at its end in a rehearsal. Where somebody else registered this `login` a moment earlier, that
+    is said as it would have been before."""
+    try:
+        with writing() as done:
+            yield done
+            if _rehearsal.get() is not None:
+                transaction.set_rollback(True)
+    except DuplicateResourceError as clash:
+        if clash.field == "login_key" and login is not None and actor is not None:
+            check_login_free(login, actor=actor)
+        raise
 
 
 def same_regions(endpoints: Mapping[str, str]) -> dict[str, str]:
@@ -152,9 +165,19 @@ def _as_problem(check: ServiceCheck, account: CloudAccount) -> Problem:
     )
 
 
-def _tried(draft: CloudAccount) -> TestResult:
-    """Try a login that shall be stored. Raises what is wrong with it, at its field, with every check that was made."""
-    result = _try(draft)
+def _compared(draft: CloudAccount, result: TestResult, *, actor: Actor) -> TestResult:
+    """A good test with what the login has in common with other accounts. Raises `ConflictError` for one that there is."""
+    if result.problem is not None or result.info is None:
+        return result
+    check_login_free(draft, actor=actor)
+    told = check_nobody_there(draft, result.info, actor=actor)
+    return replace(result, warnings=(*result.warnings, *told))
+
+
+def _tried(draft: CloudAccount, *, actor: Actor) -> TestResult:
+    """Try a login that shall be stored. Raises what is wrong with it, at its field, with every check that was made; and
+    `ConflictError` when it turns out to be an account that there is."""
+    result = _compared(draft, _try(draft), actor=actor)
     rehearsal = _rehearsal.get()
     if rehearsal is not None:
         rehearsal.result = result
@@ -218,13 +241,17 @@ def account_test(*, actor: Actor, account: CloudAccount | None = None, **given: 
     if account is not None:
         ensure(actor, f"{RIGHT}.update", account)
         draft = _draft(_changed_login(account, given), provider=account.provider, base=account)
+        draft.pk = account.pk
     else:
         actor.require(f"{RIGHT}.create")
         draft = _draft(_login_of(given), provider=given.get("provider") or "")
     result = _try(draft)
     if result.problem is not None and result.problem.field == "auth_url":
         result.problem.field = "access_url"
-    return result
+    try:
+        return _compared(draft, result, actor=actor)
+    except ConflictError as twin:
+        return replace(result, problem=twin)
 
 
 def account_create(
@@ -251,11 +278,11 @@ def account_create(
     draft = _draft(_login_of(login), provider=provider)
     rules.check_brand(brand or BRANDS.get(provider, provider), provider)
     _check_name_free(draft, domain=domain, name=name)
-    _check_login_free(draft, actor=actor)
-    result = _tried(draft)
-    with _writing() as done:
+    check_login_free(draft, actor=actor)
+    result = _tried(draft, actor=actor)
+    with _writing(draft, actor=actor) as done:
         _check_name_free(draft, domain=domain, name=name)
-        _check_login_free(draft, actor=actor)
+        check_login_free(draft, actor=actor)
         draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
         ensure(actor, f"{RIGHT}.create", draft)
         draft.brand = brand or BRANDS.get(provider, provider)
@@ -275,27 +302,26 @@ def _check_name_free(draft: CloudAccount, *, domain: Domain, name: str) -> None:
         raise DuplicateNameError(f"There is already a cloud account called “{name}” here.", field="name")
 
 
-def _check_login_free(draft: CloudAccount, *, actor: Actor) -> None:
-    """Rule 8 of 1.4, for a new account and for a changed login."""
-    twins = CloudAccount.objects.filter(
-        Q(provider=draft.provider, access_url=draft.access_url, deleted_at=None),
-        username=draft.username,
-        application_credential_id=draft.application_credential_id,
-        user_domain_name=draft.user_domain_name,
-        project_name=draft.project_name,
-    ).exclude(pk=draft.pk)
-    seen = visible_to(twins, actor, f"{RIGHT}.get").values_list("name", flat=True).first()
-    rules.check_not_registered(taken=twins.exists(), by=seen or "")
+def _keep(account: CloudAccount, result: TestResult) -> list[str]:
+    """Note what a good test tells about the account, and the key of its login; the columns that were set."""
+    values: dict[str, Any] = {
+        "status": AccountStatus.CONNECTED, "probe_at": timezone.now(), "last_error": None, "last_error_at": None,
+        "login_key": key_of(account), **(identity_of(result.info) if result.info else {}),
+    }  # fmt: skip
+    for name, value in values.items():
+        setattr(account, name, value)
+    return list(values)
 
 
-def _keep(account: CloudAccount, result: TestResult) -> None:
-    """What a good test tells about the account."""
-    account.status = AccountStatus.CONNECTED
-    account.probe_at = timezone.now()
-    account.last_error, account.last_error_at = None, None
-    if result.info is not None:
-        account.cloud_user = result.info.user_name[:128]
-        account.cloud_roles = list(result.info.roles)
+def identity_of(info: AccountInfo) -> dict[str, Any]:
+    """Who an account is at its cloud, as columns of its row."""
+    return {
+        "cloud_user": info.user_name[:128],
+        "cloud_roles": list(info.roles),
+        "cloud_user_id": info.user_id[:128],
+        "cloud_project_id": info.project_id[:128],
+        "endpoints": dict(info.endpoints),
+    }
 
 
 PLAIN_FIELDS = ("name", "description", "project", "read_only", "drift_policy", "enabled")
@@ -312,12 +338,13 @@ def account_update(
     if "name" in plain:
         plain["name"] = rules.check_name(plain["name"])
     result: TestResult | None = None
+    draft: CloudAccount | None = None
     if login:
         draft = _draft(login, provider=account.provider, base=account)
         draft.pk = account.pk
-        _check_login_free(draft, actor=actor)
-        result = _tried(draft)
-    with _writing() as done:
+        check_login_free(draft, actor=actor)
+        result = _tried(draft, actor=actor)
+    with _writing(draft, actor=actor) as done:
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
         if account.status == AccountStatus.DELETING:
@@ -325,17 +352,14 @@ def account_update(
         changes = Changes(actor)
         if plain.get("name", account.name) != account.name:
             _check_name_free(account, domain=account.domain, name=plain["name"])
-        if login:
+        if draft is not None:
             rules.check_tested(same=_fits(draft, account, login))
-            _check_login_free(draft, actor=actor)
+            check_login_free(draft, actor=actor)
         if "secret" in login:
             account.secret = ""  # it differs from the stored one, which no key may open any more
         changes.update(account, {**plain, **login})
         if result is not None:
-            _keep(account, result)
-            account.save(
-                update_fields=["status", "probe_at", "last_error", "last_error_at", "cloud_user", "cloud_roles"]
-            )
+            account.save(update_fields=_keep(account, result))
         if plain.get("name"):
             CloudProvider.objects.filter(account=account).update(name=plain["name"])
         task = (
@@ -393,9 +417,7 @@ def account_delete(
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
         if account.enabled:
-            raise InvalidStatusError(
-                f"The account “{account.name}” is enabled.", hint="Disable it, then delete it."
-            )
+            raise InvalidStatusError(f"The account “{account.name}” is enabled.", hint="Disable it, then delete it.")
         changes = Changes(actor)
         CloudAccount.objects.filter(pk=account.pk).update(status=AccountStatus.DELETING, version=account.version + 1)
         account.refresh_from_db()
