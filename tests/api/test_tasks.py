@@ -200,3 +200,23 @@ def test_an_object_lists_its_tasks(api: MakeApi, project_admin: User, project: P
     body = api(project_admin).get(f"/api/identity/projects/{project.pk}/tasks/").json()
     assert [t["id"] for t in body["results"]] == [str(task.pk)]
     assert body["results"][0]["can"]["cancel"] is True
+
+
+def test_a_task_tells_how_many_calls_it_made(api: MakeApi, project_reader: User, task: Task) -> None:
+    Task.objects.filter(pk=task.pk).update(cloud_reads=7, cloud_writes=2)
+    for body in (
+        api(project_reader).get(f"{URL}{task.pk}/").json(),
+        api(project_reader).get(URL).json()["results"][0],
+    ):
+        assert (body["cloud_reads"], body["cloud_writes"]) == (7, 2)
+
+
+def test_a_task_of_another_version_is_shown_and_refused_with_a_sentence(
+    api: MakeApi, project_admin: User, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(registry._jobs, KIND)
+    Task.objects.filter(pk=task.pk).update(state=FAILED, problem={"detail": "no"})
+    assert api(project_admin).get(f"{URL}{task.pk}/").json()["kind"] == KIND
+    for verb in ("retry", "revert"):
+        body = problem(api(project_admin).post(f"{URL}{task.pk}/{verb}/"), 400, "UnsupportedOperationError")
+        assert verb == "revert" or "does not know the work" in body["detail"]

@@ -113,3 +113,18 @@ def test_a_plan_that_changed_is_shown(boss: Client, failed: Task) -> None:
     )
     page = boss.get(site.url_of("task", failed.pk)).content.decode()
     assert "What it would do now" in page and "Create pool other." in page
+
+
+def test_calls_are_counted(boss: Client, shop: LoadBalancer) -> None:
+    task = Task.objects.get(kind="loadbalancer.reconcile")
+    assert task.cloud_writes == 1 and task.cloud_reads > 1
+    assert f"{task.cloud_reads} reads, 1 write" in boss.get(site.url_of("task", task.pk)).content.decode()
+
+
+def test_a_task_of_another_version_has_its_page(boss: Client, failed: Task) -> None:
+    Task.objects.filter(pk=failed.pk).update(kind="balancer.of_tomorrow")
+    page = boss.get(site.url_of("task", failed.pk)).content.decode()
+    assert "balancer.of_tomorrow" in page
+    answer = boss.post(site.admin_for("task").page_url("retry", failed.pk), follow=True)
+    assert "does not know the work" in answer.content.decode()
+    assert boss.get(site.admin_for("task").page_url("revert", failed.pk), follow=True).status_code == 200

@@ -1,60 +1,73 @@
-"""A worker dies while it builds, waits for or deletes a tree on a real Octavia: before and after the POST, after the id was
-stored, in the wait, before and after the DELETE. Whoever comes next brings the work to its end, and nothing is made twice."""
+"""A worker is killed with SIGKILL while it builds, waits for or deletes a tree on a real Octavia: before and after the POST,
+after the id was stored, in the wait, before and after the DELETE; or it stands still past its lease and wakes up. Workers, broker
+and database are real ones. Whoever comes next brings the work to its end, and nothing is made twice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
 
 import pytest
+from django.conf import settings
+from django.db import connection
 
 from compute.loadbalancers.models import LoadBalancer
-from tests.kill import Killed, Killer, bury_worker, killing
+from core.tasks.models import Task
 from tests.live_openstack.conftest import Ground
-from tests.live_openstack.outside import PREFIX
-from tests.live_openstack.product import Console, Json, built, carry_out, registered, shop
+from tests.live_openstack.outside import PREFIX, wait_for
+from tests.live_openstack.product import Console, Json, built, registered, shop
+from tests.processes.workers import DEADLY, LEASE, beat, trap, worker
 
 pytestmark = pytest.mark.live_openstack
 
-Points = list[str]
 TREES = "/v2.0/lbaas/loadbalancers"
+POST, DELETE = f"POST {TREES}", f"DELETE {TREES}"
 ONE_TREE = {"loadbalancers": 1, "listeners": 1, "pools": 1, "members": 2}
 NOTHING = {"loadbalancers": 0, "listeners": 0, "pools": 0, "members": 0}
+# Short, so that a dead worker is noticed soon; the lab answers within a second or two.
+LEASE_SECONDS = 8.0
 
-
-def _posted(points: Points) -> bool:
-    return f"after POST {TREES}" in points
-
-
-# Where the worker dies, told by the points it has passed; how many balancers the cloud has then, and whether we know the id.
-BUILDING: dict[str, tuple[Callable[[Points], bool], int, bool]] = {
-    "before the POST": (lambda passed: passed[-1] == f"before POST {TREES}", 0, False),
-    "after the POST": (lambda passed: passed[-1] == f"after POST {TREES}", 1, False),
-    "after the id was stored": (lambda passed: _posted(passed) and passed[-1] == "after commit", 1, True),
-    "in the wait": (lambda passed: _posted(passed) and passed[-1].startswith(f"after GET {TREES}/"), 1, True),
+# Points that the worker passes before it dies; how many balancers the cloud has then, and whether we know the id.
+BUILDING = {
+    "before the POST": ((f"before {POST}",), 0, False),
+    "after the POST": ((f"after {POST}",), 1, False),
+    "after the id was stored": ((f"after {POST}", "after commit"), 1, True),
+    "in the wait": ((f"after {POST}", f"after GET {TREES}/"), 1, True),
 }
-DELETING: dict[str, Callable[[Points], bool]] = {
-    "before the DELETE": lambda passed: passed[-1].startswith(f"before DELETE {TREES}"),
-    "after the DELETE": lambda passed: passed[-1].startswith(f"after DELETE {TREES}"),
+DELETING = {"before the DELETE": f"before {DELETE}", "after the DELETE": f"after {DELETE}"}
+FREEZING = {
+    "before it proves that the task is its own": f"about to {POST}",
+    "when the answer is there": f"after {POST}",
 }
 
-
-def die(monkeypatch: pytest.MonkeyPatch, task: Json, when: Callable[[Points], bool]) -> None:
-    """Carry out a task until its worker dies."""
-    with killing(monkeypatch, None) as killer:
-        killer.pass_point = _deadly(killer, when)  # type: ignore[method-assign]
-        carry_out(task["line"])
-    assert when(killer.points), "the point was not passed"
+Worker = subprocess.Popen[bytes]
+Start = Callable[..., Worker]
 
 
-def _deadly(killer: Killer, when: Callable[[Points], bool]) -> Callable[[str], None]:
-    def pass_point(name: str) -> None:
-        if killer.armed:
-            killer.points.append(name)
-            if when(killer.points):
-                killer.armed = False
-                raise Killed(name)
+@pytest.fixture
+def start(transactional_db: None) -> Iterator[Start]:
+    """Start a real worker on the test's database; `start(trap(…))` one that dies. All, and beat, are gone at the end."""
+    told = connection.settings_dict
+    url = f"sqlite:///{told['NAME']}"
+    if connection.vendor == "postgresql":
+        login = f"{told['USER']}:{told['PASSWORD']}@" if told["PASSWORD"] else f"{told['USER']}@"
+        url = f"postgres://{login}{told['HOST']}:{told['PORT'] or 5432}/{told['NAME']}"
+    env = {
+        "DATABASE_URL": url, "SKYDECK_HOME": str(settings.SKYDECK_HOME), "SKYDECK_LOG_LEVEL": "ERROR",
+        "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"], LEASE: str(LEASE_SECONDS),
+    }  # fmt: skip
+    processes = [beat(env=env)]
 
-    return pass_point
+    def start_one(how: dict[str, str] | None = None) -> Worker:
+        processes.append(worker("crash", app=DEADLY, env={**env, **(how or {})}))
+        return processes[-1]
+
+    yield start_one
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
@@ -62,44 +75,98 @@ def account(console: Console, swept: Ground) -> Json:
     return registered(console, swept.login())
 
 
-@pytest.mark.parametrize("point", BUILDING)
-def test_one_tree_whenever_its_maker_dies(
-    console: Console, swept: Ground, account: Json, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
-    when, at_the_cloud, known = BUILDING[point]
-    answer = console.change(
-        "POST", "compute/loadbalancers", shop(console, account, f"{PREFIX}-crash", subnet=swept.subnet)
+def ask(console: Console, account: Json, ground: Ground) -> Json:
+    """Ask for a balancer with an HTTP listener, a group and two members."""
+    return console.change(
+        "POST", "compute/loadbalancers", shop(console, account, f"{PREFIX}-crash", subnet=ground.subnet)
     )
-    die(monkeypatch, console.task(answer), when)
-    assert swept.raw.count(swept.project_id)["loadbalancers"] == at_the_cloud
-    assert bool(LoadBalancer.objects.get().external_id) is known
-    assert console.task(answer)["state"] == "running"
 
-    bury_worker()
-    task = console.done(answer)
-    assert swept.raw.count(swept.project_id) == ONE_TREE
-    assert task["losses"] == 0 or task["runs"] == 2
+
+def killed(process: Worker) -> None:
+    """The worker is dead, by no hand of ours, and at once."""
+    assert process.wait(90) == -signal.SIGKILL
+
+
+def state_of(answer: Json) -> str:
+    return Task.objects.values_list("state", flat=True).get(pk=answer["task"]["id"])
+
+
+def ended(console: Console, answer: Json) -> Json:
+    """The task once workers have brought it to its end, which has to be a good one."""
+    wait_for(lambda: state_of(answer) not in ("queued", "running", "waiting"), within=120, what="the task")
+    task = console.task(answer)
+    assert task["state"] == "done", task["problem"]
+    return task
+
+
+def one_tree(console: Console, ground: Ground) -> None:
+    """One balancer, one listener, one pool, two members: at the cloud, in our rows, and the same ones."""
+    assert ground.raw.count(ground.project_id) == ONE_TREE
     balancer = console.one("compute/loadbalancers")
     assert (balancer["status"], balancer["listener_count"]) == ("enabled", 1)
     listener = console.one("compute/loadbalancerlisteners")
     backends = console.rows("compute/loadbalancerbackends")
     ids = {balancer["external_id"], listener["external_id"], *(b["members"][0]["external_id"] for b in backends)}
-    assert ids <= {row["id"] for row in swept.dump().values()} and len(ids) == 4
+    assert ids <= {row["id"] for row in ground.dump().values()} and len(ids) == 4
     assert {row["status"] for row in (listener, *backends)} == {"enabled"}
     assert sorted(b["weight"] for b in backends) == [10, 20]
 
 
+@pytest.mark.parametrize("point", BUILDING)
+def test_one_tree_whenever_its_maker_is_killed(
+    console: Console, swept: Ground, account: Json, start: Start, point: str
+) -> None:
+    points, at_the_cloud, known = BUILDING[point]
+    answer = ask(console, account, swept)
+    killed(start(trap(*points)))
+    assert swept.raw.count(swept.project_id)["loadbalancers"] == at_the_cloud
+    assert bool(LoadBalancer.objects.get().external_id) is known
+    assert state_of(answer) == "running", "nobody has noticed yet"
+
+    start()
+    task = ended(console, answer)
+    assert task["runs"] >= 2
+    one_tree(console, swept)
+
+
 @pytest.mark.parametrize("point", DELETING)
-def test_gone_whenever_its_remover_dies(
-    console: Console, swept: Ground, account: Json, monkeypatch: pytest.MonkeyPatch, point: str
+def test_gone_whenever_its_remover_is_killed(
+    console: Console, swept: Ground, account: Json, start: Start, point: str
 ) -> None:
     balancer = built(console, account, f"{PREFIX}-crash", subnet=swept.subnet)
     answer = console.change("DELETE", f"compute/loadbalancers/{balancer['id']}", cascade="true")
-    die(monkeypatch, console.task(answer), DELETING[point])
+    killed(start(trap(DELETING[point])))
     assert console.get(f"compute/loadbalancers/{balancer['id']}")["status"] == "deleting"
 
-    bury_worker()
-    console.done(answer)
+    start()
+    ended(console, answer)
     assert swept.raw.count(swept.project_id) == NOTHING
     for path in ("loadbalancers", "loadbalancerlisteners", "loadbalancerbackendgroups", "loadbalancerbackends"):
         assert not console.rows(f"compute/{path}")
+
+
+@pytest.mark.parametrize("point", FREEZING)
+def test_a_maker_that_slept_past_its_lease_sends_nothing_more(
+    console: Console, swept: Ground, account: Json, start: Start, point: str
+) -> None:
+    answer = ask(console, account, swept)
+    sleeper = start(trap(FREEZING[point], by=signal.SIGSTOP))
+    wait_for(lambda: _stopped(sleeper), within=90, what="the worker's sleep")
+
+    start()
+    task = ended(console, answer)
+    one_tree(console, swept)
+    before = swept.dump()
+    os.kill(sleeper.pid, signal.SIGCONT)
+    # It has nothing to do but to find out that the task is not its own any more; then it works on as any other.
+    following = console.change("PATCH", f"compute/loadbalancers/{answer['resource']['id']}", {"description": "awake"})
+    ended(console, following)
+    assert sleeper.poll() is None
+    assert swept.dump().keys() == before.keys(), "nothing was made twice, nothing was removed"
+    assert console.task(answer) == task
+    one_tree(console, swept)
+
+
+def _stopped(process: Worker) -> bool:
+    with open(f"/proc/{process.pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] == "T"

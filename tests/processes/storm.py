@@ -14,8 +14,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -32,26 +30,10 @@ from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, 
 from core.tasks import doorbell  # noqa: E402
 from core.tasks.models import OPEN, Task  # noqa: E402
 from core.tasks.runner import LEASE_SECONDS  # noqa: E402
+from tests.processes.workers import beat, worker  # noqa: E402
 from tests.world import REGION, make_world  # noqa: E402
 
-BASE = Path(__file__).resolve().parents[2]
 LIMIT = 420.0
-
-
-def worker(n: int) -> subprocess.Popen[bytes]:
-    """One real Celery worker."""
-    command = [
-        sys.executable, "-m", "celery", "-A", "config.celery", "--quiet", "worker", "--pool", "threads", "-c", "4",
-        "-Q", "fast,sync,notify,host", "-n", f"storm{n}-{random.randrange(10**6)}@%h", "--without-gossip", "--without-mingle",
-        "-l", "ERROR",
-    ]  # fmt: skip
-    return subprocess.Popen(command, cwd=BASE, start_new_session=True)
-
-
-def beat() -> subprocess.Popen[bytes]:
-    """Beat: sweep and reap by the clock."""
-    command = [sys.executable, "-m", "celery", "-A", "config.celery", "--quiet", "beat", "-l", "ERROR", "--pidfile="]
-    return subprocess.Popen(command, cwd=BASE, start_new_session=True)
 
 
 def open_count() -> int:
@@ -89,7 +71,7 @@ def main() -> None:
             doorbell.ring(task.pk, task.queue)
             doorbell.ring(task.pk, task.queue)
     Path(os.environ["SKYDECK_HOME"], "asked").touch()
-    workers = [worker(n) for n in range(options.workers)]
+    workers = [worker(f"storm{n}") for n in range(options.workers)]
     clock = beat()
     started = time.monotonic()
     kills = 0
@@ -103,7 +85,7 @@ def main() -> None:
                 n = chance.randrange(len(workers))
                 workers[n].kill()
                 workers[n].wait()
-                workers[n] = worker(n)
+                workers[n] = worker(f"storm{n}")
                 kills += 1
                 next_kill = now + chance.uniform(2.0, 5.0)
             if options.freeze and not frozen_until and now - started > 7.0:
