@@ -11,12 +11,19 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from compute.console import ManagedAdmin, related
-from compute.loadbalancers import desired
 from compute.loadbalancers.choices import ListenerType, Scheduler
 from compute.loadbalancers.console import pages as change
 from compute.loadbalancers.console import tables
 from compute.loadbalancers.console.groups import BACKEND_GROUPS, GROUP_GROUPS, MIRRORED_GROUPS
-from compute.loadbalancers.console.picture import layout
+from compute.loadbalancers.console.picture import layout, outline
+from compute.loadbalancers.console.sides import (
+    balancer_side,
+    drift_words,
+    listener_side,
+    member_label,
+    member_side,
+    pool_side,
+)
 from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
 from compute.loadbalancers.console.words import our_badge, row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
@@ -68,6 +75,23 @@ class TreeAdmin(ManagedAdmin):
             text = f"{task_title(task)} is at work. {task.note}".strip()
             found.append(Notice(Tone.MOTION, text, url=site.url_of("task", task.pk), link="Watch the task"))
         return found
+
+
+def events_inside(**tree: Any) -> Q:
+    """Audit events of everything below a balancer (`loadbalancer=`) or a group (`backend_group=`), gone rows too."""
+    if "backend_group" in tree:
+        groups, pools = None, {"backend_group": tree["backend_group"]}
+        backends: dict[str, Any] = {"backend_group": tree["backend_group"]}
+    else:
+        groups, pools = BackendGroup.objects.filter(**tree), tree
+        backends = {"backend_group__loadbalancer": tree["loadbalancer"]}
+    found = _events_of(PoolBinding.objects.filter(**pools)) | _events_of(Backend.objects.filter(**backends))
+    found |= _events_of(MemberBinding.objects.filter(**{f"pool_binding__{name}": row for name, row in pools.items()}))
+    return found if groups is None else found | _events_of(groups) | _events_of(Listener.objects.filter(**tree))
+
+
+def _events_of(rows: QuerySet[Any]) -> Q:
+    return Q(kind=rows.model._meta.model_name, object_id__in=rows.order_by().values("pk"))
 
 
 def error_notice(lb: LoadBalancer) -> Notice:
@@ -133,8 +157,30 @@ class LoadBalancerAdmin(TreeAdmin):
 
     # -- the page
 
+    def get_row(self, request: HttpRequest, object_id: Any) -> Any:
+        row = super().get_row(request, object_id)
+        row.tree = load_tree(row)
+        return row
+
+    def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
+        found = super().notices(request, obj)
+        changed = [(mirror.label, words) for mirror in obj.tree.mirrors() if (words := drift_words(mirror))]
+        if changed:
+            text = " ".join(f"{label}: {words}." for label, words in changed[:3])
+            more = f" And {len(changed) - 3} more." if len(changed) > 3 else ""
+            url = self.tab_url(obj.pk, "drift")
+            found.append(Notice(Tone.WARN, f"Changed outside. {text}{more}", url=url, link="Compare the values"))
+        return found
+
+    def watched(self, obj: Any) -> Sequence[Mirror]:
+        mirrors: list[Mirror] = obj.tree.mirrors()
+        return mirrors
+
+    def inside(self, obj: Any) -> Q:
+        return events_inside(loadbalancer=obj)
+
     def mirrors(self, obj: LoadBalancer) -> Sequence[Mirror]:
-        return [Mirror(obj, desired.balancer_fields(obj))]
+        return [balancer_side(obj)]
 
     def subtitle(self, obj: LoadBalancer, actor: Actor) -> Sequence[Any]:
         return (code(obj.address), *super().subtitle(obj, actor))
@@ -146,11 +192,11 @@ class LoadBalancerAdmin(TreeAdmin):
             Tab("groups", "Backend groups", self.backend_groups, count=obj.backend_group_count),
         ]
 
-    def overview(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
+    def overview(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
         actor = actor_of(request)
-        picture = layout(graph_of(load_tree(obj), site.url_of))
+        picture = layout(graph := graph_of(obj.tree, site.url_of))
         legend = [(str(tone), TONE_WORDS[tone]) for tone in picture.legend]
-        values = {"picture": picture, "legend": legend, "name": obj.name}
+        values = {"picture": picture, "legend": legend, "name": obj.name, "outline": outline(graph)}
         return (Drawn("console/loadbalancers/picture.html", values), self._facts(obj, actor))
 
     def _facts(self, obj: LoadBalancer, actor: Actor) -> Facts:
@@ -172,13 +218,13 @@ class LoadBalancerAdmin(TreeAdmin):
             facts.insert(0, Fact("Missing at the cloud since", moment(obj.missing_since)))
         return Facts("About this load balancer", facts)
 
-    def listeners(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
+    def listeners(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
         button = self.offer_button(request, obj, "add_listener")
-        return (tables.listener_table(load_tree(obj).listeners, [button]),)
+        return (tables.listener_table(obj.tree.listeners, [button]),)
 
-    def backend_groups(self, request: HttpRequest, obj: LoadBalancer) -> Sequence[Any]:
+    def backend_groups(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
         return tables.group_tables(
-            load_tree(obj), self.page_url("add_group", obj.pk), change.ADD_GROUP.why_not(obj, actor_of(request))
+            obj.tree, self.page_url("add_group", obj.pk), change.ADD_GROUP.why_not(obj, actor_of(request))
         )
 
 
@@ -224,7 +270,7 @@ class ListenerAdmin(TreeAdmin):
         )
 
     def mirrors(self, obj: Listener) -> Sequence[Mirror]:
-        return [Mirror(obj, desired.listener_fields(obj))]
+        return [listener_side(obj, [obj.pool_binding] if obj.pool_binding else [])]
 
     def subtitle(self, obj: Listener, actor: Actor) -> Sequence[Any]:
         return (self.listens_on(obj), related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
@@ -294,8 +340,15 @@ class BackendGroupAdmin(TreeAdmin):
     def holds(self, obj: Any) -> str:
         return plural(obj.backend_count, "backend")
 
+    def inside(self, obj: Any) -> Q:
+        return events_inside(backend_group=obj)
+
+    def watched(self, obj: Any) -> Sequence[Mirror]:
+        rows = MemberBinding.objects.filter(pool_binding__in=obj.pools, deleted_at=None).select_related("backend")
+        return [*self.mirrors(obj), *(member_side(row, member_label(row)) for row in rows)]
+
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
-        return [Mirror(pool, desired.pool_fields(pool), f"For {tables.use_words(pool)}") for pool in obj.pools]
+        return [pool_side(pool, f"For {tables.use_words(pool)}") for pool in obj.pools]
 
     def subtitle(self, obj: BackendGroup, actor: Actor) -> Sequence[Any]:
         return (related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
@@ -366,19 +419,15 @@ class BackendAdmin(TreeAdmin):
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
-        found = MemberBinding.objects.filter(backend=row, deleted_at=None).select_related("pool_binding")
+        found = MemberBinding.objects.filter(backend=row, deleted_at=None).select_related("pool_binding", "backend")
         row.members = list(found.prefetch_related("pool_binding__default_listeners"))
         return row
 
+    def inside(self, obj: Any) -> Q:
+        return _events_of(MemberBinding.objects.filter(backend=obj))
+
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
-        return [
-            Mirror(
-                member,
-                desired.member_fields(obj, member),
-                f"For {tables.use_words(member.pool_binding)}",
-            )
-            for member in obj.members
-        ]
+        return [member_side(member, f"For {tables.use_words(member.pool_binding)}") for member in obj.members]
 
     def subtitle(self, obj: Backend, actor: Actor) -> Sequence[Any]:
         return (self.target(obj), related(obj.backend_group, actor), related(obj.backend_group.loadbalancer, actor))

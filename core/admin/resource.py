@@ -209,6 +209,14 @@ class ResourceAdmin(ModelAdmin):
         """Where the row stands at a cloud; rows with several objects there have several."""
         return [Mirror(obj, {})] if getattr(obj, "raw", None) else []
 
+    def watched(self, obj: Any) -> Sequence[Mirror]:
+        """What is compared with the cloud on the page of the row: its own side, and that of what is in it."""
+        return self.mirrors(obj)
+
+    def inside(self, obj: Any) -> Q:
+        """Audit events of what is in the row, which belong to its own trail."""
+        return Q()
+
     def page_moves(self, obj: Any) -> bool:
         """True while the page of the row should look again by itself."""
         return self.moving(obj)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
@@ -39,37 +40,60 @@ STANDING_BADGES = {
 
 @dataclass(frozen=True)
 class Mirror:
-    """One side of a row at a cloud: the row that holds it, what people want of it by mapped field, and what it is called."""
+    """One side of a row at a cloud: the row that holds it, what people want of it by mapped field, and what it is called.
+
+    `fields`: words for fields whose own name is not one; `values`: for values that are ids.
+    """
 
     row: Any
     wanted: Mapping[str, Any]
     label: str = ""
+    fields: Mapping[str, str] = dataclass_field(default_factory=dict)
+    values: Mapping[str, str] = dataclass_field(default_factory=dict)
+
+    def field(self, name: str) -> str:
+        """A field as people call it."""
+        return self.fields.get(name, name.replace("_", " "))
+
+    def value(self, value: Any) -> str:
+        """A value as text; the id of something that we do not know is not worth reading."""
+        text = str(value)
+        if text.startswith("id:") or (is_id(text) and text not in self.values):
+            return "one that Skydeck does not know"
+        return self.values.get(text) or plain_value(value)
 
 
 def common_tabs(admin: ResourceAdmin, obj: Any) -> list[Tab]:
     """The common tabs that make sense for this row."""
-    found = [Tab("changes", "Changes", changes), Tab("tasks", "Tasks", tasks(admin))]
+    found = [Tab("changes", "Changes", changes(admin)), Tab("tasks", "Tasks", tasks(admin))]
     mirrors = list(admin.mirrors(obj))
     if any(mirror.row.raw for mirror in mirrors):
         found.append(Tab("cloud", "As the cloud says", cloud(mirrors)))
-    differing = sum(len(out_of_step(mirror)) for mirror in mirrors)
+    watched = list(admin.watched(obj))
+    differing = sum(len(out_of_step(mirror)) for mirror in watched)
     if differing:
-        found.append(Tab("drift", "Drift", drift(mirrors), count=differing, alert=True))
+        found.append(Tab("drift", "Drift", drift(watched), count=differing, alert=True))
     return found
 
 
 # -- changes
 
 
-def changes(request: HttpRequest, obj: Any) -> Sequence[Any]:
-    """Who changed what, newest first."""
-    rows = visible_to(AuditEvent.objects.all(), actor_of(request), "core.events.list")
-    events = rows.filter(kind=obj._meta.model_name, object_id=obj.pk)[:SHOWN]
-    return (
-        change_table(
-            "Changes", events, empty="Nobody has changed it since Skydeck knows it, or you may not see who did."
-        ),
-    )
+def changes(admin: ResourceAdmin) -> Any:
+    """Who changed what, newest first, of the row and of what is in it; and what differs at the cloud now."""
+
+    def parts(request: HttpRequest, obj: Any) -> Sequence[Any]:
+        rows = visible_to(AuditEvent.objects.all(), actor_of(request), "core.events.list")
+        inside = admin.inside(obj)
+        events = rows.filter(Q(kind=obj._meta.model_name, object_id=obj.pk) | inside)[:SHOWN]
+        empty = "Nobody has changed it since Skydeck knows it, or you may not see who did."
+        outside = [m for m in admin.watched(obj) if changed_outside(m)]
+        return (
+            *(_drift_table(mirror) for mirror in outside),
+            change_table("Changes", events, empty=empty, with_object=bool(inside)),
+        )
+
+    return parts
 
 
 def change_table(title: str, events: Iterable[AuditEvent], *, empty: str, with_object: bool = False) -> Table:
@@ -80,12 +104,17 @@ def change_table(title: str, events: Iterable[AuditEvent], *, empty: str, with_o
             moment(event.at),
             event.actor_name,
             verb_word(event.verb),
-            *([f"{event.kind} {event.object_name}"] if with_object else []),
+            *([object_link(event.kind, event.object_id, event.object_name)] if with_object else []),
             value_changes(event.before, event.after) if event.before or event.after else event.note or NOTHING,
         ]
         for event in events
     ]
     return Table(title, columns, rows, empty=empty)
+
+
+def object_link(kind: str, pk: object, name: str) -> SafeString:
+    """What an audit row is about, by kind and name."""
+    return anchor(site.url_of(kind, pk), f"{site.kind_word(kind)} {name}")
 
 
 def told(name: str, value: Any) -> Any:
@@ -175,6 +204,15 @@ def out_of_step(mirror: Mirror) -> dict[str, Standing]:
     return {name: standing for name, standing in standings.items() if standing is not Standing.IN_STEP}
 
 
+def changed_outside(mirror: Mirror) -> list[tuple[str, Any, Any]]:
+    """The fields that somebody changed at the cloud and nobody took over: (field, wanted here, at the cloud)."""
+    return [
+        (name, mirror.wanted.get(name), mirror.row.observed.get(name))
+        for name, standing in out_of_step(mirror).items()
+        if standing in (Standing.DRIFT, Standing.CONFLICT)
+    ]
+
+
 def drift(mirrors: Sequence[Mirror]) -> Any:
     """Field by field: what people want, what the cloud accepted, what it says now."""
 
@@ -188,11 +226,11 @@ def _drift_table(mirror: Mirror) -> Table:
     row = mirror.row
     rows = [
         [
-            name.replace("_", " "),
+            mirror.field(name),
             badge(STANDING_BADGES[standing]),
-            plain_value(mirror.wanted.get(name)),
-            plain_value(row.applied.get(name)),
-            plain_value(row.observed.get(name, row.applied.get(name))),
+            mirror.value(mirror.wanted.get(name)),
+            mirror.value(row.applied.get(name)),
+            mirror.value(row.observed.get(name, row.applied.get(name))),
         ]
         for name, standing in out_of_step(mirror).items()
     ]

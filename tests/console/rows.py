@@ -169,7 +169,7 @@ def events(world: World, number: int) -> None:
 def accounts(world: World, number: int) -> None:
     for n in range(number):
         copy = type(world.account).objects.get(pk=world.account.pk)
-        copy.pk, copy.id, copy.name = None, uuid.uuid4(), fresh("account")
+        copy.pk, copy.id, copy.name, copy.login_key = None, uuid.uuid4(), fresh("account"), ""
         copy._state.adding = True
         copy.save()
 

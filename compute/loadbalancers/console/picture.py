@@ -21,7 +21,8 @@ TITLE_LETTERS, LINE_LETTERS = 22, 27
 
 @dataclass(frozen=True)
 class Node:
-    """One box. `state`: our word and the cloud's; `why`: a sentence on what is wrong; `url`: where it leads."""
+    """One box. `state`: our word and the cloud's; `why`: a sentence on what is wrong; `url`: where it leads; `drift`: what
+    was changed at the cloud, as the end of a sentence."""
 
     key: str
     kind: str
@@ -31,11 +32,13 @@ class Node:
     tone: Tone = Tone.PLAIN
     why: str = ""
     url: str = ""
+    drift: str = ""
 
     @property
     def words(self) -> str:
         """Everything about it as one line, for pointing at it and for screen readers."""
-        return ", ".join(part for part in (f"{self.kind} {self.title}", self.line, self.state, self.why) if part)
+        drift = f"changed outside: {self.drift}" if self.drift else ""
+        return ", ".join(part for part in (f"{self.kind} {self.title}", self.line, self.state, self.why, drift) if part)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,15 @@ class Graph:
 
     columns: tuple[tuple[str, tuple[Node, ...]], ...]
     links: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A box in the outline of a tree, with what it leads to. `again`: it stands further up with everything below it."""
+
+    node: Node
+    below: tuple[Branch, ...] = ()
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,29 @@ class Picture:
 def short(text: str, letters: int) -> str:
     """A text that fits into a box."""
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
+def outline(graph: Graph) -> tuple[Branch, ...]:
+    """The whole graph as a nested list, for windows in which a picture cannot be read.
+
+    What two boxes lead to is told in full below the first one and only named below the others.
+    """
+    nodes = {node.key: node for _, column in graph.columns for node in column}
+    leads: dict[str, list[str]] = defaultdict(list)
+    targets = set()
+    for source, target in graph.links:
+        if source in nodes and target in nodes:
+            leads[source].append(target)
+            targets.add(target)
+    told: set[str] = set()
+
+    def branch(key: str) -> Branch:
+        if key in told:
+            return Branch(nodes[key], again=bool(leads[key]))
+        told.add(key)
+        return Branch(nodes[key], tuple(branch(target) for target in leads[key]))
+
+    return tuple(branch(key) for key in nodes if key not in targets)
 
 
 def layout(graph: Graph) -> Picture:

@@ -9,9 +9,18 @@ from typing import Any
 
 from compute.loadbalancers.choices import AddressType, ListenerType, Scheduler
 from compute.loadbalancers.console.picture import Graph, Node
+from compute.loadbalancers.console.sides import (
+    balancer_side,
+    drift_words,
+    listener_side,
+    member_label,
+    member_side,
+    pool_side,
+)
 from compute.loadbalancers.console.words import MEANING, our_badge, state_words, tone_of
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
+from core.admin.tabs import Mirror
 from core.admin.tones import Tone
 
 MOST_MEMBERS = 12  # a bigger pool is drawn as one box, with those that are in error beside it
@@ -31,6 +40,20 @@ class Tree:
     pools: Sequence[PoolBinding]
     members: Mapping[Any, Sequence[MemberBinding]]  # by pool
     groups: Sequence[BackendGroup]
+
+    def mirrors(self) -> list[Mirror]:
+        """Everything of the tree that stands at the cloud, with what people want of it; the balancer itself first."""
+        backends = [
+            member_side(member, member_label(member, pool.backend_group.name))
+            for pool in self.pools
+            for member in self.members.get(pool.pk, ())
+        ]
+        return [
+            balancer_side(self.lb, f"Load balancer {self.lb.name}"),
+            *(listener_side(row, self.pools, f"Listener {row.name}") for row in self.listeners),
+            *(pool_side(row, f"Backend group {row.backend_group.name}") for row in self.pools),
+            *backends,
+        ]
 
     def rows(self) -> list[Any]:
         """Everything that has a status."""
@@ -64,6 +87,7 @@ class _Drawing:
     def __init__(self, tree: Tree, url_of: UrlOf) -> None:
         self.tree = tree
         self.url_of = url_of
+        self.drift = {mirror.row.pk: drift_words(mirror) for mirror in tree.mirrors()}
         self.links: list[tuple[str, str]] = []
         self.pool_by_id = {p.external_id: p for p in tree.pools if p.external_id}
         self.policies: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
@@ -74,7 +98,7 @@ class _Drawing:
         lb = self.tree.lb
         root = Node(
             "lb", "load balancer", lb.name, lb.address or "address not known yet", state_words(lb), tone_of(lb),
-            _why(lb), self.url_of("loadbalancer", lb.pk),
+            _why(lb), self.url_of("loadbalancer", lb.pk), self.drift[lb.pk],
         )  # fmt: skip
         listeners = [self._listener(row) for row in self.tree.listeners]
         rules, ordered = self._rules()
@@ -122,6 +146,7 @@ class _Drawing:
             tone_of(row),
             why,
             self.url_of("listener", row.pk),
+            self.drift[row.pk],
         )
 
     def _rules(self) -> tuple[list[Node], list[PoolBinding]]:
@@ -161,7 +186,7 @@ class _Drawing:
             why = why or "it has no backends"
         return Node(
             f"pool-{pool.pk}", "backend group", pool.backend_group.name, line, state_words(pool), tone_of(pool), why,
-            self.url_of("backendgroup", pool.backend_group_id),
+            self.url_of("backendgroup", pool.backend_group_id), self.drift[pool.pk],
         )  # fmt: skip
 
     def _members(self, pool: PoolBinding) -> list[Node]:
@@ -183,7 +208,7 @@ class _Drawing:
             tone = Tone.OFF
         return Node(
             f"member-{member.pk}", "backend", join_host_port(backend.address, backend.port), why or weight,
-            state_words(member), tone, weight if why else "", self.url_of("backend", backend.pk),
+            state_words(member), tone, weight if why else "", self.url_of("backend", backend.pk), self.drift[member.pk],
         )  # fmt: skip
 
     def _collapsed(self, pool: PoolBinding, nodes: Sequence[Node]) -> list[Node]:
@@ -191,7 +216,7 @@ class _Drawing:
         counts = Counter(node.tone for node in nodes)
         ranked = sorted(counts, key=lambda tone: tone.urgency, reverse=True)
         words = ", ".join(f"{counts[tone]} {TONE_WORDS[tone]}" for tone in sorted(counts, key=lambda t: t.urgency))
-        bad = [node for node in nodes if node.tone is Tone.BAD][:MOST_BAD]
+        bad = [node for node in nodes if node.tone is Tone.BAD or node.drift][:MOST_BAD]
         box = Node(
             f"members-{pool.pk}", "backends", f"{len(nodes)} backends", words, "open the backend group", ranked[0],
             url=self.url_of("backendgroup", pool.backend_group_id),
