@@ -37,11 +37,13 @@ class Reach(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """The engine's answer to one right: how far it reaches, which policy said so, and why not if it does not."""
+    """The engine's answer to one right: how far it reaches, which policy said so, and why not if it does not. `roles`: the
+    names of those that would reach further."""
 
     reach: Reach
     policy: str = ""
     reason: str = ""
+    roles: tuple[str, ...] = ()
 
     @property
     def allowed(self) -> bool:
@@ -85,9 +87,14 @@ class Actor:
             raise ForbiddenError(
                 decision.reason or f"The right {right} is missing.",
                 hint="Ask an administrator for a role that grants it, or switch to a scope in which you have it.",
-                extra={"right": right, "policy": decision.policy, "scope": self.scope()},
+                extra=self.refusal(right),
             )
         return decision
+
+    def refusal(self, right: str) -> dict[str, Any]:
+        """What a refusal tells programs: the right that is missing, the roles that would help, the policy, the scope."""
+        decision = self.decide(right)
+        return {"right": right, "roles": list(decision.roles), "policy": decision.policy, "scope": self.scope()}
 
     def scope(self) -> dict[str, str]:
         """The scope as it stands on tasks and audit rows."""

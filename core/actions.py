@@ -95,7 +95,7 @@ def require_on(obj: Model, actor: Actor, right: str) -> Decision:
         raise NotSufficientPrivilegeError(
             missing_right(obj, actor, right),
             hint="Switch to a scope that owns it, or ask an administrator.",
-            extra={"right": right, "policy": decision.policy, "scope": actor.scope()},
+            extra=actor.refusal(right),
         )
     return decision
 

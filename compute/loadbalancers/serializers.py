@@ -14,6 +14,7 @@ from compute.loadbalancers import state
 from compute.loadbalancers.choices import (
     CREATABLE_LISTENER_TYPES,
     AddressType,
+    BackendType,
     GroupType,
     Scheduler,
     StickyType,
@@ -26,6 +27,7 @@ from core.engine.merge import Standing
 from identity.models import Project
 
 ASKED_STATUS = ("enabled", "disabled")
+LISTENER_TYPES = [(t, t) for t in CREATABLE_LISTENER_TYPES]
 OWNERS = ("project", "project_id", "domain", "domain_id")
 
 
@@ -95,9 +97,7 @@ class LoadBalancerDetailSerializer(DifferencesMixin, LoadBalancerSerializer):
 class NewBackendSerializer(StrictSerializer):
     """A backend that is made, alone or along with its group. `backend` is its address (BE-C1, DEF-15)."""
 
-    backend_type = serializers.ChoiceField(
-        choices=[("ip", "ip"), ("guest", "guest")], required=False, help_text="`ip` if left out."
-    )
+    backend_type = serializers.ChoiceField(choices=BackendType.choices, required=False, help_text="`ip` if left out.")
     backend = serializers.CharField(max_length=64)
     port = serializers.IntegerField()
     weight = serializers.IntegerField(required=False)
@@ -134,7 +134,7 @@ class ListenerFieldsSerializer(StrictSerializer):
 class NewListenerSerializer(ListenerFieldsSerializer):
     """A listener that is made, alone or along with its balancer, and a group that is made with it (`new_backend_group`)."""
 
-    listener_type = serializers.ChoiceField(choices=[(t, t) for t in CREATABLE_LISTENER_TYPES])
+    listener_type = serializers.ChoiceField(choices=LISTENER_TYPES)
     listener_port = serializers.IntegerField()
     new_backend_group = NewGroupSerializer(required=False)
 
@@ -329,7 +329,7 @@ class BackendDetailSerializer(DifferencesMixin, BackendSerializer):
 
 class BackendCreateSerializer(NewBackendSerializer):
     backend_group = RefField(BackendGroup, right="compute.loadbalancerbackendgroups.get")
-    backend_type = serializers.ChoiceField(choices=[("ip", "ip"), ("guest", "guest")])
+    backend_type = serializers.ChoiceField(choices=BackendType.choices)
 
 
 class BackendUpdateSerializer(StrictSerializer):

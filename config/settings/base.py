@@ -158,7 +158,14 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": r"/api",
     "ENUM_NAME_OVERRIDES": {
+        "AskedStatus": "compute.loadbalancers.serializers.ASKED_STATUS",
+        "BackendGroupType": "compute.loadbalancers.choices.GroupType",
+        "BackendType": "compute.loadbalancers.choices.BackendType",
+        "EndpointInterface": "compute.accounts.choices.Interface",
+        "ListenerType": "compute.loadbalancers.choices.ListenerType",
+        "NewListenerType": "compute.loadbalancers.serializers.LISTENER_TYPES",
         "RoleScope": "identity.access.models.SCOPES",
+        "TaskState": "core.tasks.models.STATES",
         "TokenScope": "identity.login.models.TOKEN_SCOPES",
     },
 }

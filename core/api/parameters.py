@@ -123,6 +123,7 @@ def narrowed(queryset: QuerySet[Any], actor: Actor, right: str, params: QueryDic
         raise ForbiddenError(
             f"The scope “{wanted}” is asked for, but {right} reaches “{reach}” only.",
             hint="Leave the parameter out, or switch to a wider scope.",
+            extra=actor.refusal(right),
         )
     owner: Owner | None = getattr(queryset.model, "owner", None)
     q = owner.q(actor, wanted, reading=True) if owner is not None else None

@@ -16,8 +16,15 @@ class FieldProblemSerializer(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
+class RefusedInSerializer(serializers.Serializer[Any]):
+    kind = serializers.CharField()
+    domain_id = serializers.UUIDField(required=False)
+    project_id = serializers.UUIDField(required=False)
+
+
 class ProblemSerializer(serializers.Serializer[Any]):
-    """RFC 9457. Programs look at `code`, people at `detail` and `hint`."""
+    """RFC 9457. Programs look at `code`, people at `detail` and `hint`. A 403 for want of a right says which `right` is missing, the `roles` that
+    would grant it as far as is needed, the `policy` that was asked and the `scope` it was asked in."""
 
     type = serializers.CharField()
     title = serializers.CharField()
@@ -29,6 +36,10 @@ class ProblemSerializer(serializers.Serializer[Any]):
     errors = FieldProblemSerializer(many=True, required=False)  # type: ignore[assignment]
     cause = serializers.CharField(required=False, help_text="The cloud's own words.")
     cloud_request_id = serializers.CharField(required=False)
+    right = serializers.CharField(required=False, help_text="The right that is missing.")
+    roles = serializers.ListField(child=serializers.CharField(), required=False, help_text="Roles that would grant it.")
+    policy = serializers.CharField(required=False, allow_blank=True, help_text="What grants it so far; empty: nothing.")
+    scope = RefusedInSerializer(required=False, help_text="The scope that was tried.")
 
 
 class ImpactSerializer(serializers.Serializer[Any]):
@@ -67,9 +78,14 @@ class BulkSerializer(serializers.Serializer[Any]):
 
 
 class BulkResultSerializer(serializers.Serializer[Any]):
+    """What happened to one object: the task that carries the change, or the problem; of a dry run its plan."""
+
     id = serializers.CharField()
     status = serializers.IntegerField()
     task = TaskReferenceSerializer(required=False)
+    plan = StepSerializer(many=True, required=False)
+    digest = serializers.CharField(required=False)
+    warnings = serializers.ListField(child=serializers.CharField(), required=False)
     problem = ProblemSerializer(required=False)
 
 
@@ -135,6 +151,11 @@ class Schema(AutoSchema):
         changes = self.method in ("POST", "PATCH", "DELETE") and self._verb not in getattr(self.view, "questions", ())
         return bool(self._verb) and changes
 
+    @property
+    def _takes_etag(self) -> bool:
+        """True for changes of an object that has versions."""
+        return self._verb != "create" and hasattr(self.view.serializer_class.Meta.model, "version")
+
     def get_operation_id(self) -> str:
         if not self._verb:
             return str(super().get_operation_id())
@@ -154,9 +175,17 @@ class Schema(AutoSchema):
                 found += [SCOPE] if self._verb in ("list", "export", "distinct") else []
                 found += [CURSOR] if self._verb not in ("export", "distinct") else []
             return found + SHAPE if filterset is not None or self._verb == "retrieve" else found
+        if self._verb.startswith("bulk_"):
+            return [*found, DRY_RUN, *([KEY] if self.view.keeps_answers else [])]
         if not self._writes or (self.method == "POST" and not self.view.keeps_answers):
             return found
-        found += [DRY_RUN, PLAN, KEY if self.method == "POST" else IF_MATCH]
+        found += [
+            DRY_RUN,
+            PLAN,
+            *SHAPE,
+            *([KEY] if self.method == "POST" else []),
+            *([IF_MATCH] if self._takes_etag else []),
+        ]
         own = self.view.delete_serializer_class if self._verb == "destroy" else None
         return [*found, own] if own is not None else found
 

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from core.actions import Action, require_on
 from core.api.schema import BulkAnswerSerializer, bulk_body
+from core.api.serializers import StrictSerializer
 from core.api.writes import Writes
 from core.engine.writing import Change
 
@@ -55,8 +56,8 @@ def bulk_route(one: Action) -> Any:
     )(routed)
 
 
-def bulk_delete_route() -> Any:
-    """`POST …/delete/` with `{"ids": […]}`."""
+def bulk_delete_route(args: type[StrictSerializer] | None) -> Any:
+    """`POST …/delete/` with `{"ids": […]}` and what else a deletion can be told."""
 
     def handler(self: Writes, request: Request) -> Response:
         service = type(self).delete_service
@@ -66,10 +67,10 @@ def bulk_delete_route() -> Any:
             require_on(obj, self.actor, f"{self.right}.delete")
             return service(obj, actor=self.actor, **values)
 
-        return self.perform_bulk(request, delete, self.delete_serializer_class)
+        return self.perform_bulk(request, delete, args)
 
     named = _named(handler, "bulk_delete", "Delete several objects.")
     routed = route(detail=False, methods=["post"], url_path="delete", url_name="bulk-delete")(named)
-    return extend_schema(request=bulk_body(None), responses=BulkAnswerSerializer, summary="Delete several at once")(
+    return extend_schema(request=bulk_body(args), responses=BulkAnswerSerializer, summary="Delete several at once")(
         routed
     )

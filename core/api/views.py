@@ -70,7 +70,7 @@ class ResourceViewSet(Writes):
             if one.bulk:
                 setattr(cls, f"bulk_{verbs.method_name(one.name)}", verbs.bulk_route(one))
         if cls.offers("delete"):
-            cls.bulk_delete = verbs.bulk_delete_route()  # type: ignore[attr-defined]
+            cls.bulk_delete = verbs.bulk_delete_route(cls.delete_serializer_class)  # type: ignore[attr-defined]
 
     @classmethod
     def filterset_of(cls, verb: str) -> type[ResourceFilterSet] | None:

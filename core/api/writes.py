@@ -79,7 +79,8 @@ class Writes(Resource):
 
     def perform_bulk(self, request: Request, one_of: OneOf, args: type[StrictSerializer] | None) -> Response:
         """A verb on many objects: each for itself, with a result per id in the order given."""
-        self._plan_parameters(plan=False)
+        parameters.check_known(self.request.query_params, ["dry_run"])
+        _ = self._is_dry_run()  # odd words are refused before anything is done
         body = dict(request.data) if isinstance(request.data, Mapping) else {}
         ids = self._read_ids(body.pop("ids", None))
         whole = self._claim()

@@ -6,7 +6,8 @@ the scope that was tried.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from core.access import Actor, Decision, Reach
 from core.engine.plan import words
@@ -20,19 +21,19 @@ class BuiltinEngine:
     scope_name: str = "no scope"
 
     def decide(self, actor: Actor, right: str) -> Decision:
-        best = Decision(Reach.NONE, reason=self._refusal(actor, right))
+        best = Decision(Reach.NONE)
         held = [*policies.grants_of(actor.roles), *(("self", grant) for grant in policies.SELF)]
         for role, grant in held:
             if grant.reach.rank > best.reach.rank and grant.covers(right):
                 best = Decision(grant.reach, policy=role)
-        return best
+        roles = tuple(policies.roles_with(right, beyond=best.reach)) if best.reach is not Reach.SYSTEM else ()
+        return replace(best, roles=roles, reason="" if best.allowed else self._refusal(actor, right, roles))
 
-    def _refusal(self, actor: Actor, right: str) -> str:
+    def _refusal(self, actor: Actor, right: str, asked: Sequence[str]) -> str:
         if actor.roles:
             start = f"In {self.scope_name} your roles ({words(sorted(actor.roles))}) do not grant {right}."
         else:
             start = f"In {self.scope_name} you have no role, so {right} is refused."
-        asked = policies.roles_with(right)
         return f"{start} Roles that grant it: {words(asked)}." if asked else f"{start} No role grants it."
 
 

@@ -116,6 +116,6 @@ def grants_of(roles: Iterable[str]) -> tuple[tuple[str, Grant], ...]:
     return tuple((name, grant) for name in sorted(roles) if name in BUILTIN for grant in BUILTIN[name].grants)
 
 
-def roles_with(right: str) -> list[str]:
-    """The built-in roles that grant a right, for telling people whom to ask for what."""
-    return [p.name for p in BUILTIN.values() if any(g.covers(right) for g in p.grants)]
+def roles_with(right: str, *, beyond: Reach = Reach.NONE) -> list[str]:
+    """The built-in roles that grant a right further than `beyond`, for telling people whom to ask for what."""
+    return [p.name for p in BUILTIN.values() if any(g.reach.rank > beyond.rank and g.covers(right) for g in p.grants)]
