@@ -23,8 +23,8 @@ class RefusedInSerializer(serializers.Serializer[Any]):
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
-    """RFC 9457. Programs look at `code`, people at `detail` and `hint`. A 403 for want of a right says which `right` is missing, the `roles` that
-    would grant it as far as is needed, the `policy` that was asked and the `scope` it was asked in."""
+    """RFC 9457. Programs look at `code`, people at `detail` and `hint`. A 403 for want of a right says which
+    `right` is missing, the `roles` that would grant it, the `policy` that was asked and the `scope` it was asked in."""
 
     type = serializers.CharField()
     title = serializers.CharField()

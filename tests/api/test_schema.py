@@ -7,6 +7,7 @@ The cases are the same at every run; what each one did is rolled back.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -43,7 +44,8 @@ from tests.conftest import token_for
 from tests.world import REGION, World
 
 CONFORMANCE = [status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 4  # of each of the two kinds, for every operation
+# Of each of the two kinds, for every operation; now and then many more: `SKYDECK_SCHEMA_EXAMPLES=200 bin/test tests/api/test_schema.py`
+EXAMPLES = int(os.environ.get("SKYDECK_SCHEMA_EXAMPLES", "4"))
 MODELS: dict[str, Any] = {
     "cloudaccounts": CloudAccount, "cloudproviders": CloudProvider, "cloudregions": CloudRegion, "eips": Eip,
     "externalprojects": ExternalProject, "networks": Network, "sync_runs": SyncRun, "vpcs": Vpc,
