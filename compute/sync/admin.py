@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,14 +15,15 @@ from django.utils.safestring import SafeString
 
 from compute.console import related
 from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
-from core.access import Actor
+from core.access import Actor, visible_to
 from core.admin.actors import actor_of
 from core.admin.filters import Group, related_filter
 from core.admin.markup import NOTHING, anchor, badge, duration, moment, plural
-from core.admin.parts import Drawn, Fact, Facts, Notice, Tab, Table, problem_notice
+from core.admin.parts import Button, Drawn, Fact, Facts, Notice, Tab, Table, problem_notice
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tones import Badge, Tone
+from core.tasks.models import Task
 
 RUN_BADGES = {
     RUNNING: Badge(Tone.MOTION, "running"),
@@ -84,7 +86,7 @@ class SyncRunAdmin(ResourceAdmin):
         return [RUN_BADGES[obj.state]]
 
     def object_title(self, obj: SyncRun) -> str:
-        return f"Reading of {obj.account.name}"
+        return f"Sync of {obj.account.name}"
 
     def subtitle(self, obj: SyncRun, actor: Actor) -> Sequence[Any]:
         task = anchor(site.url_of("task", obj.task_id), "its task") if obj.task_id else ""
@@ -115,6 +117,26 @@ class SyncRunAdmin(ResourceAdmin):
             part_table(parts),
             Facts("About this run", facts),
         )
+
+
+def run_of_task(request: HttpRequest, task: Task) -> Sequence[Any]:
+    """What a sync's task shows: how far its run is, part by part, with what was counted, and the way to the run."""
+    seen = visible_to(SyncRun.objects.for_list(), actor_of(request), "compute.sync_runs.list")
+    run = seen.filter(task_id=task.pk).first()
+    if run is None:
+        words = "The run begins when a worker takes the task up." if task.is_open else "It ended before its run began."
+        return (Table("What is read", [], [], empty=words),)
+    parts = list(run.parts.all())
+    table = part_table(parts)
+    button = Button("Open the sync run", site.url_of("syncrun", run.pk), icon="open_in_new")
+    title = "What is read" if task.is_open else "What was read"
+    return (
+        replace(table, title=title, buttons=[button], note=f"{run_words(run)}."),
+        Drawn("console/sync/timeline.html", {"bars": part_bars(run, parts)}),
+    )
+
+
+site.task_parts["account.sync"] = run_of_task
 
 
 def part_bars(run: SyncRun, parts: Sequence[SyncPart]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ Families add to it (`register`, `add_page`, `home_parts`); it knows none of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -45,6 +45,8 @@ class ConsoleSite(UnfoldAdminSite):
         self.home_parts: list[Any] = []
         self.scope_switch: Callable[[HttpRequest], Mapping[str, Any]] | None = None
         self.account_links: list[tuple[str, str]] = []
+        # What a kind of task shows of its work where it has no steps: called with (request, task).
+        self.task_parts: dict[str, Callable[[HttpRequest, Any], Sequence[Any]]] = {}
 
     # -- what families add
 

@@ -88,9 +88,23 @@ def unsuccessful(task: Task) -> bool:
     return task.state in (FAILED, CANCELLED, LOST)
 
 
+def stoppable(task: Task) -> bool:
+    """True while asking a task to stop makes a difference."""
+    return task.is_open and task.cancel_requested_at is None
+
+
+def repeatable(task: Task) -> bool:
+    """True for an unsuccessful task that nobody has dealt with yet, of a kind that this version knows."""
+    try:
+        registry.known(task.kind)
+    except LookupError:
+        return False
+    return unsuccessful(task) and task.settled_at is None
+
+
 def has_leftovers(task: Task) -> bool:
-    """True for an unsuccessful task that changes something, so that there may be something to take back."""
-    return unsuccessful(task) and bool(task.change_set) and registry.get(task.kind).revert is not None
+    """True where something may be taken back: the task changes something, did not succeed, and nobody has dealt with it."""
+    return repeatable(task) and bool(task.change_set) and registry.get(task.kind).revert is not None
 
 
 class PeriodFilter(admin.SimpleListFilter):
@@ -128,8 +142,8 @@ class TaskAdmin(ResourceAdmin):
         ("<uuid:object_id>/revert/", RevertPage, "revert"),
     )
     offers = (
-        Offer("Stop", "cancel", CANCEL, icon="stop_circle", danger=True, post=True, shown=lambda task: task.is_open),
-        Offer("Run again", "retry", RETRY, icon="replay", primary=True, post=True, shown=unsuccessful),
+        Offer("Stop", "cancel", CANCEL, icon="stop_circle", danger=True, post=True, shown=stoppable),
+        Offer("Run again", "retry", RETRY, icon="replay", primary=True, post=True, shown=repeatable),
         Offer("Take back", "revert", REVERT, icon="undo", shown=has_leftovers),
     )
     empty_title = "No task has run here yet"
@@ -208,7 +222,9 @@ class TaskAdmin(ResourceAdmin):
         requests = list(
             obj.events.exclude(cloud_request_id="").order_by("-id").values_list("cloud_request_id", flat=True)[:5]
         )
-        parts: list[Any] = [Drawn("console/parts/steps.html", step_values(obj, steps))]
+        more = site.task_parts.get(obj.kind)
+        values = {**step_values(obj, steps), "told_below": more is not None}
+        parts: list[Any] = [Drawn("console/parts/steps.html", values), *(more(request, obj) if more else ())]
         new_plan = (obj.problem or {}).get("plan")
         if new_plan:
             parts.append(Drawn("console/parts/new_plan.html", {"steps": new_plan}))

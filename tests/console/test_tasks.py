@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
+from compute.accounts.services import account_sync
 from compute.loadbalancers.models import LoadBalancer
+from compute.sync.admin import run_of_task
+from compute.sync.models import SyncRun
+from core.access import Actor, Decision, Reach
 from core.admin.site import site
 from core.tasks.models import Task, TaskStep
 from tests.console.conftest import few_queries
@@ -87,7 +91,7 @@ def test_a_failed_task_is_run_again_once(boss: Client, failed: Task) -> None:
     again = Task.objects.filter(state="queued").get()
     assert answer["Location"] == site.url_of("task", again.pk)
     page = boss.get(site.url_of("task", failed.pk)).content.decode()
-    assert "run again or taken back" in page and 'aria-disabled="true"' in page
+    assert "run again or taken back" in page and "Run again" not in page and "Take back" not in page
     assert "already" in boss.post(url, follow=True).content.decode()
 
 
@@ -128,3 +132,42 @@ def test_a_task_of_another_version_has_its_page(boss: Client, failed: Task) -> N
     answer = boss.post(site.admin_for("task").page_url("retry", failed.pk), follow=True)
     assert "does not know the work" in answer.content.decode()
     assert boss.get(site.admin_for("task").page_url("revert", failed.pk), follow=True).status_code == 200
+
+
+def test_a_task_that_stops_is_not_asked_twice(boss: Client, world: World) -> None:
+    task = world.create("shop").task
+    assert task is not None
+    url = site.url_of("task", task.pk)
+    assert 'id="do-stop"' in boss.get(url).content.decode()
+    Task.objects.filter(pk=task.pk).update(cancel_requested_at=task.created_at)
+    page = boss.get(url).content.decode()
+    assert "stopping" in page and 'id="do-stop"' not in page
+
+
+def test_work_that_this_version_does_not_know_is_not_offered_again(boss: Client, failed: Task) -> None:
+    Task.objects.filter(pk=failed.pk).update(kind="of.another.version")
+    page = boss.get(site.url_of("task", failed.pk)).content.decode()
+    assert "quota is used up" in page and 'id="do-' not in page
+
+
+def test_a_sync_shows_its_parts_with_counts_and_leads_to_its_run(boss: Client, world: World) -> None:
+    task, run = Task.objects.get(kind="account.sync"), SyncRun.objects.get()
+    with few_queries():
+        page = boss.get(site.url_of("task", task.pk)).content.decode()
+    assert "no step" not in page and "What was read" in page and "RegionOne: networks" in page
+    assert site.url_of("syncrun", run.pk) in page and f"{sum(p.seen for p in run.parts.all())} seen" in page
+
+
+def test_a_sync_that_waits_says_so(boss: Client, world: World) -> None:
+    task = account_sync(world.account, actor=world.actor).task
+    assert task is not None
+    page = boss.get(site.url_of("task", task.pk)).content.decode()
+    assert "The run begins when a worker takes the task up" in page and "no step" not in page
+
+
+def test_a_run_that_one_may_not_see_is_not_shown(world: World) -> None:
+    task = Task.objects.get(kind="account.sync")
+    request = RequestFactory().get("/")
+    request.actor = Actor(user_id=None, name="nobody", engine=world.actor.engine)  # type: ignore[attr-defined]
+    request.actor._answers["compute.sync_runs.list"] = Decision(Reach.NONE)  # type: ignore[attr-defined]
+    assert run_of_task(request, task)[0].rows == []
