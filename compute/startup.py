@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from compute.accounts.jobs import register_jobs as register_account_jobs
 from compute.clouds import memory, outbound, registry
 from compute.clouds.openstack import open_openstack
 from compute.loadbalancers.jobs import register_jobs as register_balancer_jobs
 from compute.loadbalancers.previews import preview
+from compute.sync.forgetting import register_jobs as register_forgetting
 from compute.sync.jobs import register_jobs as register_sync_jobs
 
 
@@ -18,6 +18,6 @@ def register_all() -> None:
     memory.configure(settings.SKYDECK_HOME / "memory-clouds")
     registry.register("memory", memory.open_memory)
     registry.register("openstack", open_openstack)
-    register_account_jobs()
+    register_forgetting()
     register_balancer_jobs(preview)
     register_sync_jobs()

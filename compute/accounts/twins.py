@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from compute.accounts import rules
 from compute.accounts.models import AccountQuerySet, CloudAccount
 from compute.clouds.specs import AccountInfo
-from compute.projects.models import ExternalProject
 from core.access import Actor, visible_to
 
 RIGHT = "compute.cloudaccounts.get"
@@ -63,4 +62,4 @@ def _at_one_place(draft: CloudAccount, info: AccountInfo) -> Iterator[CloudAccou
 
 
 def _knows(account: CloudAccount, project_id: str) -> bool:
-    return ExternalProject.objects.filter(account=account, external_id=project_id, deleted_at=None).exists()
+    return account.external_projects.filter(external_id=project_id, deleted_at=None).exists()

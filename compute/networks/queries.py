@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from typing import Any
 
 from compute.networks.models import Network
-
-if TYPE_CHECKING:
-    from compute.loadbalancers.models import LoadBalancer
 
 
 def addresses_in_use(network: Network) -> list[str]:
@@ -22,20 +19,14 @@ def pool_size(network: Network) -> int:
     return sum(int(ipaddress.ip_address(p["end"])) - int(ipaddress.ip_address(p["start"])) + 1 for p in network.pools)
 
 
-def network_for_address(lb: LoadBalancer, address: str) -> Network | None:
-    """The network of the balancer's account and region in which a member's address lies (DEF-15).
+def network_for_address(address: str, *, own: Network | None, **place: Any) -> Network | None:
+    """The network in which a member's address lies (DEF-15), among those of a place: `manager_id`, `region_id`, `project_id`.
 
-    The balancer's own network first; an address in no network, or in several others, is left to the cloud (None).
+    `own`, the balancer's, comes first; an address in no network, or in several others, is left to the cloud (None).
     """
     value = ipaddress.ip_address(address)
-    if lb.network is not None and value in ipaddress.ip_network(lb.network.cidr, strict=False):
-        return lb.network
-    others = Network.objects.filter(
-        deleted_at=None,
-        manager_id=lb.manager_id,
-        region_id=lb.region_id,
-        project_id=lb.project_id,
-        ip_version=value.version,
-    )
+    if own is not None and value in ipaddress.ip_network(own.cidr, strict=False):
+        return own
+    others = Network.objects.filter(deleted_at=None, ip_version=value.version, **place)
     found = [n for n in others.only("id", "cidr", "external_id") if value in ipaddress.ip_network(n.cidr, strict=False)]
     return found[0] if len(found) == 1 else None

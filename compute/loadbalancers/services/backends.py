@@ -51,8 +51,11 @@ def add_backends(
             cleaned.append(_clean_backend(group.name, one))
     rules.check_no_doubles([(c["address"], c["port"]) for c in cleaned], existing)
     rows = []
+    lb = group.loadbalancer
+    place = {"manager_id": lb.manager_id, "region_id": lb.region_id, "project_id": lb.project_id}
     for one in cleaned:
-        row = Backend(backend_group=group, network=network_for_address(group.loadbalancer, one["address"]), **one)
+        network = network_for_address(one["address"], own=lb.network, **place)
+        row = Backend(backend_group=group, network=network, **one)
         row.save(force_insert=True)
         changes.created(row, "address", "port", "weight", "enabled")
         rows.append(row)
