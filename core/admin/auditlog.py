@@ -17,7 +17,7 @@ from core.admin.parts import Fact, Facts, Tab
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tabs import value_changes
-from core.admin.words import verb_word
+from core.admin.words import event_word
 from core.audit.models import AuditEvent
 
 
@@ -50,7 +50,7 @@ class AuditEventAdmin(ResourceAdmin):
 
     @admin.display(description="What", ordering="verb")
     def name(self, obj: AuditEvent) -> str:
-        return verb_word(obj.verb)
+        return event_word(obj)
 
     @admin.display(description="Object")
     def object_link(self, obj: AuditEvent) -> SafeString:
@@ -70,7 +70,7 @@ class AuditEventAdmin(ResourceAdmin):
         task = anchor(site.url_of("task", obj.task_id), "the task that carried it") if obj.task_id else NOTHING
         facts = [
             Fact("Object", self.object_link(obj)),
-            Fact("What", verb_word(obj.verb)),
+            Fact("What", event_word(obj)),
             Fact("Values", self.what_changed(obj)),
             Fact("Who", obj.actor_name),
             Fact("When", moment(obj.at)),

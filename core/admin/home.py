@@ -24,7 +24,7 @@ from core.admin.parts import Notice
 from core.admin.site import site
 from core.admin.tabs import value_changes
 from core.admin.tones import Tone
-from core.admin.words import task_badge, task_title, verb_word
+from core.admin.words import event_word, task_badge, task_title
 from core.audit.models import AuditEvent
 from core.tasks.models import FAILED, LOST, OPEN, Task
 
@@ -73,7 +73,7 @@ def home(request: HttpRequest) -> HttpResponse:
     last = [
         {
             "who": event.actor_name,
-            "verb": verb_word(event.verb),
+            "verb": event_word(event),
             "kind": site.kind_word(event.kind),
             "name": event.object_name,
             "url": site.url_of(event.kind, event.object_id),

@@ -24,12 +24,13 @@ from core.admin import tabs
 from core.admin.actors import actor_of
 from core.admin.ages import SINCE
 from core.admin.filters import Group, QuickFilter, quick_filter
+from core.admin.gone import gone_problem
 from core.admin.markup import badges, moment
 from core.admin.parts import Button, Notice, Offer, Tab, problem_notice
 from core.admin.polling import is_poll, polled
 from core.admin.tabs import Mirror
 from core.admin.tones import Badge, Tone
-from core.errors import NotFoundError
+from core.errors import NotFoundError, ResourceNotFoundError
 
 PageView = Callable[..., HttpResponseBase]
 
@@ -108,8 +109,12 @@ class ResourceAdmin(ModelAdmin):
         return PagedChangeList
 
     def get_row(self, request: HttpRequest, object_id: UUID) -> Any:
-        """The one row, or the sentence that there is none to be seen."""
-        return get_visible(self.base_rows(), actor_of(request), f"{self.right}.get", pk=object_id)
+        """The one row. Raises what is known of a row that is gone, or the sentence that there is none to be seen."""
+        actor = actor_of(request)
+        try:
+            return get_visible(self.base_rows(), actor, f"{self.right}.get", pk=object_id)
+        except ResourceNotFoundError as problem:
+            raise gone_problem(self, actor, object_id) or problem from None
 
     # -- how a row is told
 

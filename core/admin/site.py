@@ -106,7 +106,9 @@ class ConsoleSite(UnfoldAdminSite):
                 return view(request, *args, **kwargs)
             except Problem as problem:
                 if is_poll(request):
-                    return polled(request, "console/problem_box.html", {"problem": problem}, moving=False)
+                    gone = problem.extra.get("gone")
+                    template = "console/gone.html" if gone else "console/problem_box.html"
+                    return polled(request, template, {"problem": problem, "gone": gone}, moving=False)
                 return self.problem_page(request, problem)
             except Http404:
                 return self.problem_page(request, NotFoundError("There is no such page.", hint="Check the address."))

@@ -18,7 +18,7 @@ from core.admin.markup import NOTHING, anchor, badge, code, moment, plain_value
 from core.admin.parts import Fact, Facts, Raw, Tab, Table
 from core.admin.site import site
 from core.admin.tones import Badge, Tone
-from core.admin.words import task_badge, task_title, verb_word
+from core.admin.words import event_word, task_badge, task_title
 from core.audit.models import AuditEvent
 from core.engine.merge import Standing, merge
 from core.ids import is_id
@@ -103,7 +103,7 @@ def change_table(title: str, events: Iterable[AuditEvent], *, empty: str, with_o
         [
             moment(event.at),
             event.actor_name,
-            verb_word(event.verb),
+            event_word(event),
             *([object_link(event.kind, event.object_id, event.object_name)] if with_object else []),
             value_changes(event.before, event.after) if event.before or event.after else event.note or NOTHING,
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.admin.tones import Badge, Tone
+from core.audit.models import AuditEvent
 from core.tasks import registry
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, QUEUED, RUNNING, WAITING, Task, TaskStep
 
@@ -50,3 +51,10 @@ def task_title(task: Task) -> str:
 def verb_word(verb: str) -> str:
     """A verb of the audit trail as people say it."""
     return VERBS.get(verb, verb)
+
+
+def event_word(event: AuditEvent) -> str:
+    """What an audit row says was done. A deletion that no person asked for is one that was noticed."""
+    if event.verb == "delete" and event.actor_id is None:
+        return VERBS["gone"]
+    return verb_word(event.verb)

@@ -154,7 +154,7 @@ def test_a_page_whose_object_went_away_stops_asking(boss: Client, world: World, 
     url = site.url_of("loadbalancer", shop.pk)
     LoadBalancer.objects.filter(pk=shop.pk).update(deleted_at=shop.created_at)
     answer = boss.get(url, headers={"HX-Request": "true"})
-    assert answer.status_code == 286 and "There is no load balancer" in answer.content.decode()
+    assert answer.status_code == 286 and "Load balancer shop is not here any more." in answer.content.decode()
 
 
 def test_a_page_whose_person_was_logged_out_leads_to_the_log_in(shop: LoadBalancer) -> None:
