@@ -11,6 +11,9 @@ are made, and gets all of it.
         fixed = {"listener_type": "udp"}     # a field that can be read and not changed
 
 Fixtures to override where the defaults do not fit: `people` prepares what `make_many` and `body` need.
+
+What a resource has not is declared, never skipped: `offers`, `everybodys` and `open_to_all` are held against the product, and
+tests of what is not there are not among the class's tests.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import json
 import re
 import uuid
 import zipfile
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -30,6 +34,7 @@ from django.urls import resolve
 from rest_framework.test import APIClient
 
 from core.audit.models import AuditEvent
+from identity.access.policies import SELF
 from identity.directory.models import User
 from tests.conftest import Api, MakeApi, MakeUser
 
@@ -51,15 +56,45 @@ def problem(response: Any, status: int, *codes: str, field: str = "") -> dict[st
     return body
 
 
+def where(holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """A test of the resources that declare this."""
+
+    def mark(test: Any) -> Any:
+        test.holds = holds
+        return test
+
+    return mark
+
+
+closed = where(lambda cls: not cls.open_to_all)
+owned = where(lambda cls: not cls.everybodys)
+changing = where(lambda cls: "update" in cls.offers)
+changing_owned = where(lambda cls: "update" in cls.offers and not cls.everybodys)
+
+
 class ReadContract:
     """Listing and getting."""
 
     url: ClassVar[str] = ""
     model: ClassVar[Any] = None
+    # What can be done with its rows beside reading.
+    offers: ClassVar[frozenset[str]] = frozenset()
     # True where somebody without any role still has the right, for what is their own (users, tokens).
     open_to_all: ClassVar[bool] = False
-    # Rows that are there beside those that `make_many` makes.
-    others: ClassVar[bool] = True
+    # True where whoever has the right sees all rows, wherever they work.
+    everybodys: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in dir(cls):
+            holds = getattr(getattr(cls, name), "holds", None)
+            if holds is not None and not holds(cls):
+                setattr(cls, name, None)
+
+    def test_what_is_declared_is_so(self) -> None:
+        assert self.offers == {verb for verb in ("create", "update", "delete") if self.viewset.offers(verb)}
+        assert self.everybodys == self.model.owner.everyone
+        assert self.open_to_all == any(grant.covers(f"{self.viewset.right}.list") for grant in SELF)
 
     # --- to be said by the resource ---------------------------------------------------------------------------------------
 
@@ -77,8 +112,8 @@ class ReadContract:
         return admin
 
     @pytest.fixture
-    def outsider(self, stranger: User, people: None) -> User | None:
-        """Somebody with the right, but elsewhere. None where everybody sees everything."""
+    def outsider(self, stranger: User, people: None) -> User:
+        """Somebody with the right, but elsewhere."""
         return stranger
 
     @pytest.fixture
@@ -148,17 +183,15 @@ class ReadContract:
         assert response.headers["WWW-Authenticate"] == "Token"
         problem(anonymous.get(f"{self.url}{uuid.uuid4()}/"), 401, "UnauthorizedError")
 
+    @closed
     def test_without_the_right_it_is_403_naming_it(self, api: MakeApi, nobody: User) -> None:
-        if self.open_to_all:
-            pytest.skip("everybody has this right for what is their own")
         row = self.make_many(1)[0]
         body = problem(api(nobody).get(self.url), 403, "ForbiddenError")
         assert body["right"] == f"{self.viewset.right}.list" and body["right"] in body["detail"]
         problem(api(nobody).get(self.at(row)), 403, "ForbiddenError")
 
-    def test_a_foreign_id_is_like_a_made_up_one(self, api: MakeApi, outsider: User | None) -> None:
-        if outsider is None:
-            pytest.skip("everybody sees these")
+    @owned
+    def test_a_foreign_id_is_like_a_made_up_one(self, api: MakeApi, outsider: User) -> None:
         row, made_up = self.make_many(1)[0], uuid.uuid4()
         client = api(outsider)
         foreign = problem(client.get(self.at(row)), 404, "ResourceNotFoundError")
@@ -300,9 +333,9 @@ class ReadContract:
         joined = set(getattr(self.viewset.serializer_class.Meta, "details", ()))
         assert not joined & set(client.get(f"{self.url}?details=false&limit=1").json()["results"][0])
 
-    def test_a_scope_wider_than_the_right_is_403(self, api: MakeApi, outsider: User | None) -> None:
-        if outsider is not None:
-            problem(api(outsider).get(f"{self.url}?scope=system"), 403, "ForbiddenError")
+    @owned
+    def test_a_scope_wider_than_the_right_is_403(self, api: MakeApi, outsider: User) -> None:
+        problem(api(outsider).get(f"{self.url}?scope=system"), 403, "ForbiddenError")
 
     # --- manners ----------------------------------------------------------------------------------------------------------
 
@@ -344,9 +377,11 @@ class ReadContract:
 
 
 class WriteContract(ReadContract):
-    """Creating, changing and deleting. Leave out what a resource does not offer: `change = None`."""
+    """Creating, changing and deleting."""
 
-    change: ClassVar[dict[str, Any] | None] = None
+    offers = frozenset({"create", "update", "delete"})
+    # A change that is accepted, of what can be changed.
+    change: ClassVar[dict[str, Any]] = {}
     fixed: ClassVar[dict[str, Any]] = {}
     # What a first write answers: 201 and 204 where rows change, 202 where a cloud has to follow.
     created_status: ClassVar[int] = 201
@@ -445,9 +480,8 @@ class WriteContract(ReadContract):
 
     # --- change -----------------------------------------------------------------------------------------------------------
 
+    @changing
     def test_change(self, api: MakeApi, writer: User) -> None:
-        if self.change is None:
-            pytest.skip("cannot be changed")
         row = self.make_many(1)[0]
         response = api(writer).patch(self.at(row), self.change)
         assert response.status_code == self.updated_status, response.content
@@ -455,21 +489,18 @@ class WriteContract(ReadContract):
         assert {name: body[name] for name in self.change} == self.change
         assert response.headers["ETag"] == f'W/"{row.pk}-{row.version + 1}"'
 
+    @changing
     def test_change_without_the_right_is_403(self, api: MakeApi, onlooker: User) -> None:
-        if self.change is None:
-            pytest.skip("cannot be changed")
         row = self.make_many(1)[0]
         problem(api(onlooker).patch(self.at(row), self.change), 403, *REFUSED)
 
-    def test_change_of_a_foreign_object_is_404(self, api: MakeApi, outsider: User | None) -> None:
-        if self.change is None or outsider is None:
-            pytest.skip("cannot be changed, or is everybody's")
+    @changing_owned
+    def test_change_of_a_foreign_object_is_404(self, api: MakeApi, outsider: User) -> None:
         row = self.make_many(1)[0]
         problem(api(outsider).patch(self.at(row), self.change), 404, "ResourceNotFoundError")
 
+    @changing
     def test_change_of_a_fixed_field_is_400_naming_it(self, api: MakeApi, writer: User) -> None:
-        if self.change is None:
-            pytest.skip("cannot be changed")
         row = self.make_many(1)[0]
         for name in ("id", *self.fixed):
             value = self.fixed.get(name, str(uuid.uuid4()))
@@ -479,17 +510,15 @@ class WriteContract(ReadContract):
             api(writer).patch(self.at(row), {"no_such_field": 1}), 400, "InputParameterError", field="no_such_field"
         )
 
+    @changing
     def test_an_empty_change_keeps_the_version(self, api: MakeApi, writer: User) -> None:
-        if self.change is None:
-            pytest.skip("cannot be changed")
         row = self.make_many(1)[0]
         response = api(writer).patch(self.at(row), {})
         assert response.status_code == 200, response.content
         assert response.headers["ETag"] == f'W/"{row.pk}-{row.version}"'
 
+    @changing
     def test_an_old_etag_is_412_and_tells_who_changed_what(self, api: MakeApi, writer: User) -> None:
-        if self.change is None:
-            pytest.skip("cannot be changed")
         row = self.make_many(1)[0]
         client = api(writer)
         tag = client.get(self.at(row)).headers["ETag"]
@@ -500,9 +529,8 @@ class WriteContract(ReadContract):
         problem(client.delete(self.at(row), HTTP_IF_MATCH=tag), 412, "PreconditionFailedError")
         problem(client.patch(self.at(row), {}, HTTP_IF_MATCH='"nonsense"'), 412, "PreconditionFailedError")
 
+    @changing
     def test_a_dry_run_of_a_change_writes_nothing(self, api: MakeApi, writer: User) -> None:
-        if self.change is None:
-            pytest.skip("cannot be changed")
         row = self.make_many(1)[0]
         events = AuditEvent.objects.count()
         response = api(writer).patch(f"{self.at(row)}?dry_run=true", self.change)
@@ -533,9 +561,8 @@ class WriteContract(ReadContract):
         row = self.deletable()
         problem(api(onlooker).delete(self.at(row)), 403, *REFUSED)
 
-    def test_delete_of_a_foreign_object_is_404(self, api: MakeApi, outsider: User | None) -> None:
-        if outsider is None:
-            pytest.skip("everybody sees these")
+    @owned
+    def test_delete_of_a_foreign_object_is_404(self, api: MakeApi, outsider: User) -> None:
         row = self.deletable()
         problem(api(outsider).delete(self.at(row)), 404, "ResourceNotFoundError")
 

@@ -93,10 +93,7 @@ class TestUsers(WriteContract):
 class TestRoles(ReadContract):
     url = "/api/identity/roles/"
     model = Role
-
-    @pytest.fixture
-    def outsider(self) -> None:
-        return None
+    everybodys = True
 
     def make_many(self, count: int) -> list[Any]:
         return Role.objects.bulk_create(
@@ -110,6 +107,7 @@ class TestRoles(ReadContract):
 class TestRoleAssignments(WriteContract):
     url = "/api/identity/role_assignments/"
     model = RoleAssignment
+    offers = frozenset({"create", "delete"})
     open_to_all = True
 
     @pytest.fixture
