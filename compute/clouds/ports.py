@@ -45,6 +45,12 @@ class NetworkPort(Protocol):
         """Kind "subnet"; `fields`: name, description, cidr, ip_version, gateway_ip, dns, pools ([{start, end}]),
         enable_dhcp; `refs`: network_id."""
 
+    def network(self, external_id: str) -> State:
+        """One network. Raises `Gone`."""
+
+    def subnet(self, external_id: str) -> State:
+        """One subnet. Raises `Gone`."""
+
     def floating_ips(self) -> Iterator[State]:
         """Kind "floatingip"; `fields`: address, network_id, project_id, port_id ("" when free); `refs`: device_id,
         device_owner and fixed_ip_address of the port it is bound to, where known; `provisioning`: ACTIVE, DOWN or ERROR."""
@@ -82,7 +88,10 @@ class BalancerPort(Protocol):
     def members(self, pool_id: str) -> Iterator[State]: ...
 
     def policies(self) -> Iterator[State]:
-        """L7 policies with their rules in `raw["rules"]` where one call gives them."""
+        """L7 policies, each with the ids of its rules in `refs`: a list does not give the rules themselves."""
+
+    def rules(self, policy_id: str) -> Iterator[State]:
+        """The rules of one L7 policy. Raises `Gone` when the policy is."""
 
     def monitors(self) -> Iterator[State]: ...
 

@@ -73,9 +73,14 @@ class ServiceCheck:
     ms: int = 0
 
 
+# How far a credential sees. One login sees all projects, or its own and there is no other, or its own and each of the others
+# is seen by a login of its own.
+SEES_ALL, SEES_OWN, SEES_EACH = "all", "own", "each"
+
+
 @dataclass(frozen=True)
 class AccountInfo:
-    """Who the credential is at the cloud."""
+    """Who the credential is at the cloud. `sees`: one of the three words above."""
 
     user_id: str
     user_name: str
@@ -87,13 +92,14 @@ class AccountInfo:
     version: str = ""
     # Region name -> "service type=endpoint" pairs joined; equal values mean one cloud under two names.
     endpoints: Mapping[str, str] = field(default_factory=dict)
+    sees: str = SEES_OWN
 
 
 @dataclass(frozen=True)
 class State:
     """One object as a cloud says it is.
 
-    `kind`: project, network, subnet, floatingip, loadbalancer, listener, pool, member, policy, monitor.
+    `kind`: project, network, subnet, floatingip, loadbalancer, listener, pool, member, policy, rule, monitor.
     `fields`: the mapped fields (`CHANGEABLE` and `FIXED`). `refs`: external ids of related objects by name, e.g.
     {"loadbalancer_id": …, "listener_ids": [...], "device_id": …}. `tags`: the cloud's own tags. `updated_at`: the cloud's
     words for the last change (ISO 8601 in UTC, whole seconds), "" when unknown.

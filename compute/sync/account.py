@@ -13,10 +13,12 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
+from compute.accounts.models import CloudAccount
 from compute.accounts.opening import open_account
-from compute.accounts.services import same_regions
-from compute.clouds.ports import Region
-from compute.clouds.specs import State
+from compute.accounts.services import identity_of, same_regions
+from compute.clouds.errors import CloudError
+from compute.clouds.ports import Cloud, Region
+from compute.clouds.specs import AccountInfo, State
 from compute.projects.models import ExternalProject
 from compute.regions.models import CloudRegion
 from compute.sync.balancers import BalancerSync
@@ -24,6 +26,7 @@ from compute.sync.bulk import held
 from compute.sync.flat import Eips, Networks, Vpcs
 from compute.sync.models import SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
+from compute.sync.scopes import OpenPort, Scopes, scopes_of
 from identity.directory.cloud import project_for_cloud
 
 READ_TWICE = "it is the same cloud as region {same}, which is read"
@@ -34,29 +37,46 @@ def read_account(reading: Reading) -> None:
     account, manager = reading.account, reading.manager
     cloud = open_account(account)
     info = cloud.account.describe()
+    with reading.context.owning():
+        CloudAccount.objects.filter(pk=account.pk).update(**identity_of(info))
     names = [r for r in info.regions if not account.regions or r in account.regions]
     reading.part("", "regions", partial(_regions, reading, names, dict(info.endpoints)))
     reading.part("", "projects", lambda part: _projects(reading, part, cloud.account.projects()))
-    known = ExternalProject.objects.filter(account=account, deleted_at=None)
-    reading.projects = dict(known.values_list("external_id", "project_id"))
+    scopes = _scopes(reading, info)
     regions = list(CloudRegion.objects.filter(manager=manager, name__in=names))
     for done, region in enumerate(regions):
         if region.same_as:
             note = READ_TWICE.format(same=region.same_as)
             reading.part(region.name, "all", lambda part, note=note: part.note(note))  # type: ignore[misc]
             continue
-        _region(reading, region, cloud.region(region.name))
+        _region(reading, scopes, region, partial(_port, cloud, region.name))
         reading.context.progress(100 * (done + 1) // (len(regions) + 1), f"Region {region.name} is read")
 
 
-def _region(reading: Reading, region: CloudRegion, port: Region) -> None:
+def _port(cloud: Cloud, region: str, project_id: str) -> Region:
+    return cloud.region(region, project_id=project_id)
+
+
+def _scopes(reading: Reading, info: AccountInfo) -> Scopes:
+    """Who owns what, and the logins by which it is read. A list of projects that failed leaves the one that was read last."""
+    rows = ExternalProject.objects.filter(account=reading.account).order_by("name", "external_id")
+    reading.projects = dict(rows.filter(deleted_at=None).values_list("external_id", "project_id"))
+    told = rows.values_list("external_id", "name", "status", "deleted_at")
+    return scopes_of(info, [(id, name, status == "available" and gone is None) for id, name, status, gone in told])
+
+
+def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPort) -> None:
     for kind, reader in (
         ("networks", Vpcs),
         ("subnets", Networks),
         ("loadbalancers", BalancerSync),
         ("floatingips", Eips),
     ):
-        reading.part(region.name, kind, lambda part, reader=reader: reader(reading, part, region, port).read())  # type: ignore[misc]
+        reading.part(
+            region.name,
+            kind,
+            lambda part, reader=reader: reader(reading, scopes, part, region, ports).read(),  # type: ignore[misc]
+        )
     with reading.context.owning():
         CloudRegion.objects.filter(pk=region.pk).update(last_sync_at=timezone.now())
 
@@ -76,7 +96,15 @@ def _projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> None
     """All projects are listed first: who has which local project is known before a new one gets its own."""
     rows = ExternalProject.objects.filter(account=reading.account, deleted_at=None)
     known = {p.external_id: p for p in rows.select_related("project")}
-    listed = {item.external_id: item for item in states}
+    listed: dict[str, State] = {}
+    failure: CloudError | None = None
+    try:
+        for item in states:
+            listed[item.external_id] = item
+    except CloudError as error:
+        if ends_the_run(error):
+            raise
+        failure = error  # what came before it is read all the same
     part.seen = len(listed)
     gone = [p for p in known.values() if p.external_id not in listed]
     taken = {p.project_id for p in known.values() if p.external_id in listed}
@@ -88,6 +116,8 @@ def _projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> None
             if ends_the_run(error):
                 raise
             left_out(part, item.name or item.external_id, error)
+    if failure is not None:
+        raise failure
     if not held(part, len(gone), len(known), "projects"):
         with reading.context.owning():
             part.gone = rows.filter(pk__in=[p.pk for p in gone]).update(deleted_at=timezone.now())

@@ -5,17 +5,16 @@ Rows whose tree has open work, or had some after the listing began, are left alo
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
 
 from compute.accounts.choices import DriftPolicy
 from compute.accounts.models import with_account
-from compute.clouds.errors import Gone
+from compute.clouds.errors import CloudError, Gone
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.loadbalancers import desired, state
@@ -26,10 +25,12 @@ from compute.loadbalancers.models import LoadBalancer
 from compute.loadbalancers.reconcile.looking import tree_in_flight
 from compute.networks.models import Network
 from compute.regions.models import CloudRegion
-from compute.sync.bulk import chunks, held
+from compute.sync.bulk import chunks, first_sight, held
+from compute.sync.children import Children, whole_tree
 from compute.sync.inflight import IN_FLIGHT
 from compute.sync.models import SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
+from compute.sync.scopes import Covered, OpenPort, Scope, Scopes, is_gone, not_read
 from core.audit.services import record
 from core.ids import is_id
 from identity.models import Project
@@ -46,34 +47,46 @@ class BalancerSync:
     """One reading of one region's balancers."""
 
     reading: Reading
+    scopes: Scopes
     part: SyncPart
     region: CloudRegion
-    port: Region
+    ports: OpenPort
 
     def __post_init__(self) -> None:
         self.place = {"manager": self.reading.manager, "region": self.region}
+        self.seen: dict[str, str] = {}  # external id → the login that showed it first
 
     def read(self) -> None:
-        """Stream the flat list, read what moved, then remove what a complete listing lacks."""
-        context = self.reading.context
-        began = context.now()
-        seen: set[str] = set()
+        """Stream the flat list, through every login, read what moved, then remove what a complete listing lacks."""
+        began = self.reading.context.now()
+
+        def read_scope(scope: Scope, port: Region) -> None:
+            self._read_scope(scope, port.balancer, began)
+
+        covered = self.scopes.read(self.part, self.ports, read_scope)
+        self._gone(covered, began)
+
+    def _read_scope(self, scope: Scope, port: BalancerPort, began: datetime) -> None:
         moved: list[State] = []
-        for chunk in chunks(self.port.balancer.balancers()):
-            context.check_cancel()
-            moved += self._moved(chunk, seen)
-            if len(moved) >= BATCH:
-                self._read_trees(moved, began)
-                moved = []
-            self._save()
-        self._read_trees(moved, began)
-        self._gone(seen, began)
+        try:
+            for chunk in chunks(port.balancers()):
+                self.reading.context.check_cancel()
+                moved += self._moved(chunk, scope)
+                if len(moved) >= BATCH:
+                    batch, moved = moved, []
+                    self._read_trees(port, batch, began)
+                self._save()
+        except CloudError as error:
+            if not ends_the_run(error):
+                self._read_trees(port, moved, began)  # what was listed before it broke off
+            raise
+        self._read_trees(port, moved, began)
 
     def _save(self) -> None:
         with self.reading.context.owning():
             self.part.save()
 
-    def _moved(self, chunk: list[State], seen: set[str]) -> list[State]:
+    def _moved(self, chunk: list[State], scope: Scope) -> list[State]:
         """Those of a chunk that are new, or that differ from what was read last."""
         rows = LoadBalancer.objects.filter(
             **self.place, external_id__in=[s.external_id for s in chunk], deleted_at=None
@@ -81,12 +94,8 @@ class BalancerSync:
         known = {r.external_id: r for r in rows.only(*COLUMNS)}
         moved = []
         for item in chunk:
-            self.part.seen += 1
-            if item.external_id in seen:
-                self.part.skipped += 1
-                self.part.note(f"{item.name} was listed twice")
+            if not first_sight(self.part, item, scope, self.seen):
                 continue
-            seen.add(item.external_id)
             row = known.get(item.external_id)
             at_rest = (
                 row is not None
@@ -103,12 +112,12 @@ class BalancerSync:
 
     # -- trees that moved
 
-    def _read_trees(self, moved: list[State], began: datetime) -> None:
-        children = Children.listed(self.port.balancer, moved) if len(moved) > FEW else None
+    def _read_trees(self, port: BalancerPort, moved: list[State], began: datetime) -> None:
+        children = Children.listed(port, moved) if len(moved) > FEW else None
         for item in moved:
             self.reading.context.check_cancel()
             try:
-                self._read_tree(item, children, began)
+                self._read_tree(port, item, children, began)
             except Gone:
                 self.part.skipped += 1
                 self.part.note(f"{item.name} was listed and then gone")
@@ -117,9 +126,8 @@ class BalancerSync:
                     raise
                 left_out(self.part, item.name or item.external_id, error)
 
-    def _read_tree(self, item: State, children: Children | None, began: datetime) -> None:
-        port = self.port.balancer
-        tree = children.tree(item, port) if children is not None else port.tree(item.external_id, everything=True)
+    def _read_tree(self, port: BalancerPort, item: State, children: Children | None, began: datetime) -> None:
+        tree = whole_tree(port, item, children)
         with self.reading.context.owning():
             rows = LoadBalancer.objects.select_for_update().filter(**self.place, deleted_at=None)
             row = rows.filter(external_id=item.external_id).first()
@@ -174,71 +182,37 @@ class BalancerSync:
 
     # -- trees that are gone
 
-    def _gone(self, seen: set[str], began: datetime) -> None:
+    def _gone(self, covered: Covered, began: datetime) -> None:
         rows = LoadBalancer.objects.filter(**self.place, deleted_at=None).exclude(external_id="")
-        known = list(rows.values_list("pk", "external_id"))
-        gone = [pk for pk, external_id in known if external_id not in seen]
-        if held(self.part, len(gone), len(known), "load balancers"):
+        known = list(rows.values_list("pk", "external_id", "external_project_id", "name"))
+        unseen = [row for row in known if row[1] not in self.seen]
+        lost = [row for row in unseen if row[2] in covered]
+        not_read(self.part, len(unseen) - len(lost), "load balancers")
+        if held(self.part, len(lost), len(known) - len(unseen) + len(lost), "load balancers"):
             return
-        adopt = self.reading.account.drift_policy == DriftPolicy.ADOPT
-        for pk in gone:
+        for pk, external_id, project_id, name in lost:
             self.reading.context.check_cancel()
-            with self.reading.context.owning():
-                locked = rows.select_for_update(of=("self",)).select_related("project")
-                row = locked.filter(pk=pk).first()
-                if row is None:
-                    continue
-                if tree_in_flight(pk, began):
-                    self.part.skipped += 1
-                    self.part.note(f"{row.name}: {IN_FLIGHT}")
-                elif adopt:
-                    bury_tree(row, timezone.now())
-                    record(self.reading.actor, "delete", row, note="gone outside")
-                    self.part.gone += 1
-                else:
-                    rows.filter(pk=pk, missing_since=None).update(missing_since=timezone.now())
-                    self.part.note(f"{row.name} is missing in the cloud")
+            port = self.scopes.port_of(project_id, self.ports)
+            if is_gone(self.part, name, partial(_look, port, external_id)):
+                self._remove(pk, began)
+
+    def _remove(self, pk: Any, began: datetime) -> None:
+        rows = LoadBalancer.objects.filter(pk=pk, deleted_at=None)
+        with self.reading.context.owning():
+            row = rows.select_for_update(of=("self",)).select_related("project").first()
+            if row is None:
+                return
+            if tree_in_flight(pk, began):
+                self.part.skipped += 1
+                self.part.note(f"{row.name}: {IN_FLIGHT}")
+            elif self.reading.account.drift_policy == DriftPolicy.ADOPT:
+                bury_tree(row, timezone.now())
+                record(self.reading.actor, "delete", row, note="gone outside")
+                self.part.gone += 1
+            else:
+                rows.filter(missing_since=None).update(missing_since=timezone.now())
+                self.part.note(f"{row.name} is missing in the cloud")
 
 
-@dataclass
-class Children:
-    """What lies in many trees, from one listing per kind; only what belongs to those trees is kept."""
-
-    listeners: Mapping[str, list[State]]
-    pools: Mapping[str, list[State]]
-    policies: Mapping[str, list[State]]
-    monitors: Mapping[str, list[State]]
-
-    @classmethod
-    def listed(cls, port: BalancerPort, trees: Iterable[State]) -> Children:
-        """List listeners and pools by balancer, policies by listener, monitors by pool."""
-        ids = {item.external_id for item in trees}
-        listeners = _by(port.listeners(), "loadbalancer_id", ids)
-        pools = _by(port.pools(), "loadbalancer_id", ids)
-        policies = _by(port.policies(), "listener_id", _ids(listeners)) if listeners else {}
-        monitors = _by(port.monitors(), "pool_id", _ids(pools)) if pools else {}
-        return cls(listeners, pools, policies, monitors)
-
-    def tree(self, item: State, port: BalancerPort) -> TreeState:
-        """One balancer's tree. Members are listed per pool, now."""
-        listeners, pools = self.listeners.get(item.external_id, []), self.pools.get(item.external_id, [])
-        return TreeState(
-            item,
-            tuple(listeners),
-            tuple(pools),
-            {p.external_id: tuple(port.members(p.external_id)) for p in pools},
-            tuple(policy for x in listeners for policy in self.policies.get(x.external_id, ())),
-            tuple(monitor for p in pools for monitor in self.monitors.get(p.external_id, ())),
-        )
-
-
-def _by(states: Iterable[State], ref: str, ids: set[str]) -> dict[str, list[State]]:
-    kept: dict[str, list[State]] = defaultdict(list)
-    for item in states:
-        if item.refs.get(ref) in ids:
-            kept[item.refs[ref]].append(item)
-    return kept
-
-
-def _ids(kept: Mapping[str, list[State]]) -> set[str]:
-    return {item.external_id for items in kept.values() for item in items}
+def _look(port: Region, external_id: str) -> State:
+    return port.balancer.status(external_id)

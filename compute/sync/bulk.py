@@ -2,13 +2,12 @@
 changed.
 
 An unchanged object costs no write. What is written is worked out from the locked row, and a row that a task has in hand is
-left alone. Gone is only what a listing that came to its end did not show, and never most of it at once: such a listing is
-held for a person.
+left alone. Gone is only what a listing that came to its end did not show and what is not there when it is asked for, and never
+most of it at once: such a listing is held for a person.
 """
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -18,17 +17,20 @@ from django.db import models
 from django.utils import timezone
 
 from compute.accounts.models import with_account
+from compute.clouds.errors import CloudError
 from compute.clouds.ports import Region
 from compute.clouds.specs import State
 from compute.regions.models import CloudRegion
 from compute.sync.inflight import IN_FLIGHT, rows_in_flight
 from compute.sync.models import PARTIAL, SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
+from compute.sync.scopes import Covered, OpenPort, Scope, Scopes, is_gone, not_read
 from core.audit.services import entry, record_many
 
 CHUNK = 500
 MIRRORED = [
     "external_id",
+    "external_project_id",
     "cloud_name",
     "observed",
     "observed_at",
@@ -44,9 +46,19 @@ EMPTY_FROM = 3
 
 
 def chunks(items: Iterable[State], size: int = CHUNK) -> Iterator[list[State]]:
-    """The items in lists of at most `size`."""
-    iterator = iter(items)
-    while chunk := list(itertools.islice(iterator, size)):
+    """The items in lists of at most `size`. What came before a listing breaks off is given before its error is raised."""
+    chunk: list[State] = []
+    try:
+        for item in items:
+            chunk.append(item)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except CloudError:
+        if chunk:
+            yield chunk
+        raise
+    if chunk:
         yield chunk
 
 
@@ -61,15 +73,21 @@ class FlatMirror(ABC):
     word: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
 
-    def __init__(self, reading: Reading, part: SyncPart, region: CloudRegion, port: Region) -> None:
+    def __init__(self, reading: Reading, scopes: Scopes, part: SyncPart, region: CloudRegion, ports: OpenPort) -> None:
         self.reading = reading
+        self.scopes = scopes
         self.part = part
-        self.port = port
+        self.ports = ports
         self.place: dict[str, Any] = {"manager": reading.manager, "region": region}
+        self.seen: dict[str, str] = {}  # external id → the login that showed it first
 
     @abstractmethod
-    def states(self) -> Iterable[State]:
-        """The cloud's listing."""
+    def states(self, port: Region) -> Iterable[State]:
+        """The cloud's listing, as one login sees it."""
+
+    @abstractmethod
+    def look(self, port: Region, external_id: str) -> State:
+        """One object by itself. Raises `Gone`."""
 
     @abstractmethod
     def columns(self, item: State, row: Any) -> dict[str, Any] | None:
@@ -84,16 +102,19 @@ class FlatMirror(ABC):
         return
 
     def read(self) -> None:
-        """Read the whole listing. Raises what the listing raises: then nothing is removed."""
-        seen: set[str] = set()
+        """Read the whole listing, through every login. Raises what the listing raises: then nothing is removed."""
         began = self.reading.context.now()
-        for chunk in chunks(self.states()):
-            self.reading.context.check_cancel()
-            self._chunk(chunk, seen, began)
-        self.reading.context.check_cancel()
-        self._gone(seen, began)
 
-    def _chunk(self, chunk: list[State], seen: set[str], began: datetime) -> None:
+        def read_scope(scope: Scope, port: Region) -> None:
+            for chunk in chunks(self.states(port)):
+                self.reading.context.check_cancel()
+                self._chunk(chunk, scope, began)
+
+        covered = self.scopes.read(self.part, self.ports, read_scope)
+        self.reading.context.check_cancel()
+        self._gone(covered, began)
+
+    def _chunk(self, chunk: list[State], scope: Scope, began: datetime) -> None:
         with self.reading.context.owning():
             found = self.rows().filter(external_id__in=[s.external_id for s in chunk]).select_for_update(of=("self",))
             rows = {row.external_id: row for row in found}
@@ -101,7 +122,7 @@ class FlatMirror(ABC):
             wanted = [
                 (item, values)
                 for item in chunk
-                if (values := self._values(item, rows.get(item.external_id), seen)) is not None
+                if (values := self._values(item, rows.get(item.external_id), scope)) is not None
             ]
             moved = [(item, values) for item, values in wanted if not _same(rows.get(item.external_id), item, values)]
             busy = rows_in_flight([rows[i.external_id] for i, _ in moved if i.external_id in rows], began)
@@ -127,15 +148,11 @@ class FlatMirror(ABC):
             self.part.unchanged += len(wanted) - len(moved)
             self.part.save()
 
-    def _values(self, item: State, row: Any, seen: set[str]) -> dict[str, Any] | None:
-        """What `columns` says; None for what is left out, which is counted."""
+    def _values(self, item: State, row: Any, scope: Scope) -> dict[str, Any] | None:
+        """What `columns` says; None for what is left out, which is counted, and for what another login has shown."""
         name = item.name or item.external_id
-        self.part.seen += 1
-        if item.external_id in seen:
-            self.part.skipped += 1
-            self.part.note(f"{name} was listed twice")
+        if not first_sight(self.part, item, scope, self.seen):
             return None
-        seen.add(item.external_id)
         try:
             values = self.columns(item, row)
         except Exception as error:
@@ -155,20 +172,45 @@ class FlatMirror(ABC):
         after = _plain({k: values[k] for k in before})
         return [entry(self.reading.actor, "update", row, note="changed outside", before=_plain(before), after=after)]
 
-    def _gone(self, seen: set[str], began: datetime) -> None:
-        ids = list(self.rows().values_list("pk", "external_id"))
-        gone = [pk for pk, external_id in ids if external_id not in seen]
-        if held(self.part, len(gone), len(ids), self.word):
+    def _gone(self, covered: Covered, began: datetime) -> None:
+        """Remove what every reading that would show it did not, once the cloud has said so of each."""
+        known = list(self.rows().values_list("pk", "external_id", "external_project_id", "cloud_name"))
+        unseen = [row for row in known if row[1] not in self.seen]
+        lost = [row for row in unseen if row[2] in covered]
+        not_read(self.part, len(unseen) - len(lost), self.word)
+        if held(self.part, len(lost), len(known) - len(unseen) + len(lost), self.word):
             return
-        for start in range(0, len(gone), CHUNK):
-            with self.reading.context.owning():
-                rows = list(self.rows().filter(pk__in=gone[start : start + CHUNK]).select_for_update(of=("self",)))
-                busy = rows_in_flight(rows, began)
-                dead = [row for row in rows if row.pk not in busy]
-                self.model.objects.filter(pk__in=[row.pk for row in dead]).update(deleted_at=timezone.now())
-                record_many(entry(self.reading.actor, "delete", row, note="gone outside") for row in dead)
-                self.part.gone += len(dead)
-                self.part.skipped += len(busy)
+        for start in range(0, len(lost), CHUNK):
+            self._remove([row[0] for row in lost[start : start + CHUNK] if self._is_gone(*row[1:])], began)
+
+    def _is_gone(self, external_id: str, project_id: str, name: str) -> bool:
+        self.reading.context.check_cancel()
+        port = self.scopes.port_of(project_id, self.ports)
+        return is_gone(self.part, name or external_id, lambda: self.look(port, external_id))
+
+    def _remove(self, gone: Sequence[Any], began: datetime) -> None:
+        with self.reading.context.owning():
+            rows = list(self.rows().filter(pk__in=gone).select_for_update(of=("self",)))
+            busy = rows_in_flight(rows, began)
+            dead = [row for row in rows if row.pk not in busy]
+            self.model.objects.filter(pk__in=[row.pk for row in dead]).update(deleted_at=timezone.now())
+            record_many(entry(self.reading.actor, "delete", row, note="gone outside") for row in dead)
+            self.part.gone += len(dead)
+            self.part.skipped += len(busy)
+
+
+def first_sight(part: SyncPart, item: State, scope: Scope, seen: dict[str, str]) -> bool:
+    """Count an object of a listing; False when it has been seen: by another login, as what is shared is, or twice by this one."""
+    shown_by = seen.get(item.external_id)
+    if shown_by is not None and shown_by != scope.login:
+        return False
+    part.seen += 1
+    if shown_by is None:
+        seen[item.external_id] = scope.login
+        return True
+    part.skipped += 1
+    part.note(f"{item.name or item.external_id} was listed twice")
+    return False
 
 
 def held(part: SyncPart, gone: int, total: int, word: str) -> bool:
@@ -201,6 +243,7 @@ def _write(row: Any, item: State, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         setattr(row, name, value)
     row.external_id, row.cloud_name = item.external_id, item.name[:255]
+    row.external_project_id = item.project_id
     row.observed, row.observed_at, row.observed_digest = dict(item.fields), timezone.now(), item.digest()
     row.observed_version += 1
     row.provisioning_status, row.raw = item.provisioning, dict(item.raw)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
+from compute.clouds.ports import Region
 from compute.clouds.specs import State
 from compute.eips.models import Eip
 from compute.loadbalancers.choices import AddressType
@@ -23,8 +24,11 @@ class Vpcs(FlatMirror):
     word = "networks"
     names = ("name", "description", "project_id", "is_shared", "is_external", "mtu", "status")
 
-    def states(self) -> Iterable[State]:
-        return self.port.network.networks()
+    def states(self, port: Region) -> Iterable[State]:
+        return port.network.networks()
+
+    def look(self, port: Region, external_id: str) -> State:
+        return port.network.network(external_id)
 
     def columns(self, item: State, row: Any) -> dict[str, Any]:
         f = item.fields
@@ -58,8 +62,11 @@ class Networks(FlatMirror):
         "dhcp",
     )
 
-    def states(self) -> Iterable[State]:
-        return self.port.network.subnets()
+    def states(self, port: Region) -> Iterable[State]:
+        return port.network.subnets()
+
+    def look(self, port: Region, external_id: str) -> State:
+        return port.network.subnet(external_id)
 
     def prepare(self, chunk: Sequence[State]) -> None:
         wanted = {str(item.refs.get("network_id")) for item in chunk}
@@ -103,8 +110,11 @@ class Eips(FlatMirror):
         "applied",
     )
 
-    def states(self) -> Iterable[State]:
-        return self.port.network.floating_ips()
+    def states(self, port: Region) -> Iterable[State]:
+        return port.network.floating_ips()
+
+    def look(self, port: Region, external_id: str) -> State:
+        return port.network.floating_ip(external_id)
 
     def rows(self) -> models.QuerySet[Any]:
         return super().rows().select_related("loadbalancer")

@@ -9,7 +9,7 @@ from compute.clouds.errors import CloudError, Unsupported
 from compute.clouds.memory.server import keystone
 from compute.clouds.memory.states import state
 from compute.clouds.memory.wire import Request, Wire
-from compute.clouds.specs import AccountInfo, ServiceCheck, State
+from compute.clouds.specs import SEES_ALL, SEES_EACH, SEES_OWN, AccountInfo, ServiceCheck, State
 
 SERVICES = ("network", "load-balancer")
 PATHS = {"network": "/v2.0/networks", "load-balancer": "/v2.0/lbaas/loadbalancers"}
@@ -48,6 +48,7 @@ class Account:
                 region: " ".join(f"{s}={self._endpoint(s, region)}" for s in sorted(who.catalogue[region]))
                 for region in regions
             },
+            sees=SEES_ALL if who.is_admin else SEES_OWN if who.is_bound else SEES_EACH,
         )
 
     def projects(self) -> Iterator[State]:

@@ -75,6 +75,11 @@ class Balancer:
     def policies(self) -> Iterator[State]:
         return self._list("policy")
 
+    def rules(self, policy_id: str) -> Iterator[State]:
+        """Raises `Gone` when the policy is."""
+        path = f"/l7policies/{policy_id}/rules"
+        yield from self._list("rule", path, under=("policy", policy_id), parent=policy_id)
+
     def monitors(self) -> Iterator[State]:
         return self._list("monitor")
 
@@ -211,13 +216,9 @@ class Balancer:
             if listener.raw["l7policies"] == []:
                 continue
             for policy in self._list("policy", parent=listener.external_id):
-                id = policy.external_id
-                path = f"{ROOT}/l7policies/{id}/rules"
                 with suppress(Gone):
-                    found = self._wire.pages(
-                        SERVICE, path, "rule", region=self._region, under=("policy", id), parent=id
-                    )
-                    rules = list(found) if policy.raw["rules"] else []
+                    empty = policy.raw["rules"] == []
+                    rules = [] if empty else [dict(rule.raw) for rule in self.rules(policy.external_id)]
                     yield replace(policy, raw={**policy.raw, "rules": rules})
 
     def _monitors(self, pools: Sequence[State]) -> Iterator[State]:

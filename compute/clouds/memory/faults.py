@@ -25,6 +25,8 @@ KINDS: Mapping[str, str] = {
     "html_503": "503 with a page of HTML, no change",
     "cut_list_after": "a list breaks off after `rows` objects with `status`",
     "empty_list": "a list answers 200 with nothing in it",
+    "leave_out": "a list answers 200 and lacks the first `rows` objects of a page",
+    "list_twice": "a list shows the objects of a page twice",
     "expired_token": "401; a new log-in helps",
     "never_active": "the change is accepted, the balancer stays PENDING_*",
     "error_status": "the change is accepted, the balancer ends in ERROR",

@@ -31,12 +31,17 @@ class Network:
     def subnets(self) -> Iterator[State]:
         return self._list("/v2.0/subnets", "subnet")
 
+    def network(self, external_id: str) -> State:
+        return self._read(f"/v2.0/networks/{external_id}", "network", external_id)
+
+    def subnet(self, external_id: str) -> State:
+        return self._read(f"/v2.0/subnets/{external_id}", "subnet", external_id)
+
     def floating_ips(self) -> Iterator[State]:
         return self._list(ADDRESSES, "floatingip")
 
     def floating_ip(self, external_id: str) -> State:
-        path = f"{ADDRESSES}/{external_id}"
-        return self._one("GET", path, lambda desk: listing.single(desk, "floatingip", external_id))
+        return self._read(f"{ADDRESSES}/{external_id}", "floatingip", external_id)
 
     def allocate(self, network_id: str, *, description: str = "", project_id: str = "") -> State:
         body: Doc = {"floating_network_id": network_id, "description": description}
@@ -60,6 +65,10 @@ class Network:
     def _put(self, external_id: str, body: dict[str, Any]) -> State:
         handler = _shown(lambda desk: neutron.update_floating_ip(desk, external_id, body))
         return self._one("PUT", f"{ADDRESSES}/{external_id}", handler, id=external_id)
+
+    def _read(self, path: str, kind: str, id: str) -> State:
+        request = Request(SERVICE, "GET", path, lambda desk: listing.single(desk, kind, id), self._region)
+        return state(kind, self._wire.send(request))
 
     def _one(self, method: str, path: str, handler: Handler[Doc], *, id: str = "") -> State:
         request = Request(SERVICE, method, path, handler, self._region, written=("floatingip", id))

@@ -35,6 +35,10 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
         "position": "position", "redirect_pool_id": "redirect_pool_id", "redirect_url": "redirect_url",
         "redirect_prefix": "redirect_prefix", "redirect_http_code": "redirect_http_code",
     },
+    "rule": {
+        "enabled": "admin_state_up", "type": "type", "compare_type": "compare_type", "key": "key", "value": "value",
+        "invert": "invert",
+    },
     "monitor": {
         "name": "name", "enabled": "admin_state_up", "type": "type", "delay": "delay", "timeout": "timeout",
         "max_retries": "max_retries", "max_retries_down": "max_retries_down", "http_method": "http_method",
@@ -57,7 +61,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
 
 
 def state(kind: str, raw: Doc, *, parent: str = "") -> State:
-    """One object as the product knows it. `parent`: the pool of a member, which the API's object does not name."""
+    """One object as the product knows it. `parent`: a member's pool or a rule's policy, which the API's object does not name."""
     fields = {ours: "" if raw.get(theirs) is None else raw[theirs] for ours, theirs in FIELDS[kind].items()}
     refs: dict[str, Any] = {}
     _MORE.get(kind, _nothing)(raw, fields, refs, parent)
@@ -119,6 +123,10 @@ def _policy(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
     }
 
 
+def _rule(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
+    refs["policy_id"] = parent
+
+
 def _monitor(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
     refs["pool_id"] = next(iter(_ids(raw, "pools")), "")
 
@@ -142,6 +150,6 @@ def _subnet(raw: Doc, fields: Doc, refs: Doc, parent: str) -> None:
 
 
 _MORE = {
-    "loadbalancer": _balancer, "listener": _listener, "pool": _pool, "member": _member, "policy": _policy,
+    "loadbalancer": _balancer, "listener": _listener, "pool": _pool, "member": _member, "policy": _policy, "rule": _rule,
     "monitor": _monitor, "floatingip": _floating_ip, "network": _network, "subnet": _subnet,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
 from compute.clouds.openstack import api, errors, translate
 from compute.clouds.openstack.api import Json
 from compute.clouds.openstack.session import CloudSession, Sessions, identity_url, regions_of
-from compute.clouds.specs import AccountInfo, ServiceCheck, State
+from compute.clouds.specs import SEES_ALL, SEES_EACH, SEES_OWN, AccountInfo, ServiceCheck, State
 
 # Service, the version that its address ends with, a cheap path, and whether the product cannot do without it.
 CHECKED = (
@@ -76,7 +76,13 @@ class OpenStackAccount:
             services=tuple(sorted({str(entry["type"]) for entry in access.service_catalog.catalog})),
             version=version,
             endpoints={region: "\n".join(sorted(lines)) for region, lines in sorted(addresses.items())},
+            sees=self._sees(access.role_names or ()),
         )
+
+    def _sees(self, roles: Sequence[str]) -> str:
+        if "admin" in roles:
+            return SEES_ALL
+        return SEES_OWN if self._sessions.credentials.kind == "application_credential" else SEES_EACH
 
     def projects(self) -> Iterator[State]:
         """All projects for an administrator, else those that the user has a role in. Keystone gives them in one piece, or in

@@ -89,6 +89,11 @@ class OpenStackBalancers:
         """All L7 policies. Octavia names their rules by id only: `refs["rule_ids"]`, and `raw["rules"]` as it came."""
         return map(translate.policy, self._api.pages(POLICIES, "l7policies"))
 
+    def rules(self, policy_id: str) -> Iterator[State]:
+        """The rules of one policy: Octavia has no listing across policies."""
+        for raw in self._api.pages(f"{POLICIES}/{policy_id}/rules", "rules"):
+            yield translate.rule(raw, policy_id)
+
     def monitors(self) -> Iterator[State]:
         """All health monitors that the scope can see."""
         return map(translate.monitor, self._api.pages(MONITORS, "healthmonitors"))
@@ -207,7 +212,8 @@ class OpenStackBalancers:
                 continue
             for raw in self._api.pages(POLICIES, "l7policies", listener_id=listener.external_id):
                 with suppress(Gone):  # deleted since the listing
-                    rules = list(self._api.pages(f"{POLICIES}/{raw['id']}/rules", "rules")) if raw.get("rules") else []
+                    # As a pool its members, a policy lists the ids of its rules: null says nothing.
+                    rules = [] if raw.get("rules") == [] else [dict(rule.raw) for rule in self.rules(raw["id"])]
                     yield translate.policy({**raw, "rules": rules})
 
     def _monitors_of(self, pools: Sequence[State]) -> Iterator[State]:

@@ -25,6 +25,14 @@ class OpenStackNetworks:
         """All subnets that the scope can see."""
         return map(translate.subnet, self._api.pages("/subnets", "subnets"))
 
+    def network(self, external_id: str) -> State:
+        """One network. Raises `Gone`."""
+        return translate.network(self._api.read(f"/networks/{external_id}", "network"))
+
+    def subnet(self, external_id: str) -> State:
+        """One subnet. Raises `Gone`."""
+        return translate.subnet(self._api.read(f"/subnets/{external_id}", "subnet"))
+
     def floating_ips(self) -> Iterator[State]:
         """All floating IPs; what each is bound to comes with it."""
         return map(translate.floating_ip, self._api.pages("/floatingips", "floatingips"))

@@ -149,6 +149,14 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
         "redirect_prefix": _text_field("redirect_prefix"),
         "redirect_http_code": Field("redirect_http_code", _same, _same),
     },
+    "rule": {
+        "enabled": _ENABLED,
+        "type": _text_field("type"),
+        "compare_type": _text_field("compare_type"),
+        "key": _text_field("key"),
+        "value": _text_field("value"),
+        "invert": Field("invert", bool, _same),
+    },
     "monitor": {
         "name": _NAME,
         "enabled": _ENABLED,
@@ -258,6 +266,11 @@ def policy(raw: Raw) -> State:
         redirect_pool_id=_text(raw.get("redirect_pool_id")),
         rule_ids=_ids(raw.get("rules")),
     )
+
+
+def rule(raw: Raw, policy_id: str) -> State:
+    """An Octavia L7 rule; the API does not repeat whose it is."""
+    return _state("rule", raw, policy_id=policy_id)
 
 
 def monitor(raw: Raw) -> State:

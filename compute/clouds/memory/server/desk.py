@@ -32,6 +32,11 @@ class Who:
     def is_admin(self) -> bool:
         return "admin" in self.roles
 
+    @property
+    def is_bound(self) -> bool:
+        """An application credential: there is no logging in to another project with it."""
+        return self.proof[0] == "application_credential"
+
     def sees(self, project_id: str) -> bool:
         return self.is_admin or (bool(self.project_id) and self.project_id == project_id)
 

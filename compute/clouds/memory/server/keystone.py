@@ -57,10 +57,12 @@ def still_valid(tx: Transaction, who: Who) -> bool:
 
 
 def projects(desk: Desk) -> list[Doc]:
-    """An admin sees all projects, others those in which they have a role."""
+    """An admin sees all projects, others those in which they have a role, an application credential its own."""
     tx = desk.tx.at("")
     if desk.who.is_admin:
         return [row.doc for row in tx.find("project")]
+    if desk.who.is_bound:
+        return [row.doc for row in tx.find("project", ids=[desk.who.project_id])]
     ids = sorted({grant.link for grant in tx.find("grant", parent=desk.who.user_id)})
     return [row.doc for row in tx.find("project", ids=ids)]
 

@@ -53,16 +53,19 @@ def page(desk: Desk, kind: str, mark: Mark, under: tuple[str, str] = ("", ""), *
     more = Mark(after=rows[size - 1].seq) if len(rows) > size else None
     if cut:
         more = Mark(cut=int(fault.get("status", 503)))
-    return Page(show(desk, kind, rows[:size]), more)
+    shown = show(desk, kind, rows[:size])
+    if fault.kind == "leave_out":
+        shown = shown[int(fault.get("rows", 1)) :]
+    return Page(shown * 2 if fault.kind == "list_twice" else shown, more)
 
 
 def single(desk: Desk, kind: str, id: str) -> Doc:
     """One object; looking at a balancer counts as a status read. Raises 403, 404."""
     network = kind in NETWORK_KINDS
-    row = neutron.floating_ip(desk, id) if network else objects.need(desk, kind, id)
+    row = neutron.need(desk, kind, id) if network else objects.need(desk, kind, id)
     docs = show(desk, kind, [row])
     if not docs:  # made, but not to be seen yet
-        raise neutron.absent_floating_ip(id) if network else not_found(TITLES[kind], id)
+        raise neutron.absent(kind, id) if network else not_found(TITLES[kind], id)
     if kind == "loadbalancer" and desk.may_count:
         settling.count_read(desk.tx, id)
     return docs[0]

@@ -75,21 +75,25 @@ def allocate_floating_ip(desk: Desk, body: Mapping[str, Any]) -> Row:
     return bind(desk, row, str(body["port_id"])) if body.get("port_id") else row
 
 
-def floating_ip(desk: Desk, id: str) -> Row:
-    """One floating IP. Raises 404, for those of others too."""
-    row = desk.tx.get("floatingip", id)
+WORDS = {"network": "Network", "subnet": "Subnet", "floatingip": "Floating IP"}
+ABSENT = {"network": "NetworkNotFound", "subnet": "SubnetNotFound", "floatingip": "FloatingIPNotFound"}
+
+
+def need(desk: Desk, kind: str, id: str) -> Row:
+    """One object that the asker may see. Raises 404, for those of others too."""
+    row = desk.tx.get(kind, id)
     if row is None or not can_see(desk, row):
-        raise absent_floating_ip(id)
+        raise absent(kind, id)
     return row
 
 
-def absent_floating_ip(id: str) -> Answer:
-    return Answer(404, f"Floating IP {id} could not be found.", "FloatingIPNotFound")
+def absent(kind: str, id: str) -> Answer:
+    return Answer(404, f"{WORDS[kind]} {id} could not be found.", ABSENT[kind])
 
 
 def update_floating_ip(desk: Desk, id: str, body: Mapping[str, Any]) -> Row:
     """Bind (`port_id`) or release (`port_id: None`). Raises 404, 403, and 409 when the port has one already."""
-    row = floating_ip(desk, id)
+    row = need(desk, "floatingip", id)
     desk.need_write(row.project, "update_floatingip")
     return bind(desk, row, str(body.get("port_id") or ""))
 
@@ -120,7 +124,7 @@ def bind(desk: Desk, row: Row, port_id: str) -> Row:
 
 def delete_floating_ip(desk: Desk, id: str) -> None:
     """Give it back. Raises 404, 403."""
-    row = floating_ip(desk, id)
+    row = need(desk, "floatingip", id)
     desk.need_write(row.project, "delete_floatingip")
     desk.tx.remove(row)
 
