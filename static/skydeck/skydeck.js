@@ -35,9 +35,12 @@
     if (!form.matches("[data-once]")) return;
     if (form.dataset.sent) { event.preventDefault(); return; }
     form.dataset.sent = "1";
+    form.setAttribute("aria-busy", "true");
+    if (event.submitter) event.submitter.classList.add("sd-working");
   });
   window.addEventListener("pageshow", function () {
-    for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+    for (const form of document.querySelectorAll("form[data-sent]")) { delete form.dataset.sent; form.removeAttribute("aria-busy"); }
+    for (const button of document.querySelectorAll(".sd-working")) button.classList.remove("sd-working");
   });
 
   // Filters apply as soon as they are chosen.

@@ -137,8 +137,16 @@ def test_a_login_is_tried_before_it_is_stored(desk: Desk) -> None:
         ("project_name", "ci"),
     ):
         page.fill(f"[name={field}]", value)
-    page.get_by_role("button", name="Test connection").click()
+    page.route("**/cloudaccount/add/", lambda route: (time.sleep(1.5), route.continue_()))
+    test, connect = (page.get_by_role("button", name=name) for name in ("Test connection", "Connect and read it"))
+    test.click()
+    expect(page.get_by_text("Logging in and trying each service")).to_be_visible()
+    expect(test).to_be_disabled()
+    expect(connect).to_be_disabled()
     expect(page.locator("#test-result .sd-bad").first).to_be_visible()
+    expect(page.get_by_text("Logging in and trying each service")).to_be_hidden()
+    expect(connect).to_be_enabled()
+    assert sum(url.endswith("/cloudaccount/add/") for url in desk.requests) == 2  # the form, and one test
     assert page.locator("[name=secret]").input_value() == "x"
 
 

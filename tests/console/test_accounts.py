@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.test import Client
@@ -91,3 +92,12 @@ def test_a_partial_run_says_which_part_and_why(boss: Client, world: World) -> No
     )
     page = boss.get(site.url_of("syncrun", run.pk)).content.decode()
     assert "partial" in page and "The network service timed out." in page and "Time line" in page
+
+
+def test_the_test_shows_that_it_works_and_nothing_else_can_be_sent_meanwhile(boss: Client, world: World) -> None:
+    page = boss.get(add(world)).content.decode()
+    button = re.search(r'<button[^>]*value="test"[^>]*>', page)
+    assert (
+        button and 'hx-indicator="#testing"' in button[0] and 'hx-disabled-elt="this, .sd-actions button"' in button[0]
+    )
+    assert 'id="testing"' in page and "Logging in and trying each service" in page and "data-once" in page

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from compute.eips.admin import binding_badge
 from compute.loadbalancers.choices import AddressType, ListenerType, Scheduler
 from compute.loadbalancers.console.picture import Graph, Node
 from compute.loadbalancers.console.sides import (
@@ -122,9 +123,16 @@ class _Drawing:
         eip = next((e for e in lb.eips.all() if e.deleted_at is None), None)
         self.links.append(("entry", "lb"))
         if eip is not None:
-            tone = Tone.BAD if eip.failure else Tone.OK
+            state = binding_badge(eip, at_work=bool(getattr(lb, "open_tasks", ())))
             return Node(
-                "entry", "elastic IP", eip.ip_addr, "from outside", eip.status, tone, url=self.url_of("eip", eip.pk)
+                "entry",
+                "elastic IP",
+                eip.ip_addr,
+                "from outside",
+                state.text,
+                state.tone,
+                _why(eip),
+                self.url_of("eip", eip.pk),
             )
         network = lb.network.name if lb.network else "its network"
         if lb.address_type == AddressType.INTERNET:
