@@ -265,6 +265,8 @@ UNFOLD = {
                     {"model": "domain", "title": "Domains", "icon": "domain"},
                     {"model": "project", "title": "Projects", "icon": "folder"},
                     {"model": "user", "title": "Users", "icon": "group"},
+                    {"model": "role", "title": "Roles", "icon": "badge"},
+                    {"model": "roleassignment", "title": "Role assignments", "icon": "assignment_ind"},
                 ],
             },
         ],
