@@ -18,6 +18,7 @@ from core.admin.parts import Fact, Facts, Offer, Tab, Table, verb_named
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tones import Badge, Tone
+from identity.access.console.words import place_word, role_word
 from identity.access.models import RoleAssignment
 from identity.directory import actions
 from identity.directory.console import pages as change
@@ -140,7 +141,11 @@ class ProjectAdmin(DirectoryAdmin):
 def people_table(given: Iterable[RoleAssignment]) -> Table:
     """Who has which role."""
     rows = [
-        [anchor(site.url_of("user", g.user_id), g.user), g.role.name.replace("_", " "), moment(g.created_at)]
+        [
+            anchor(site.url_of("user", g.user_id), g.user),
+            anchor(site.url_of("roleassignment", g.pk), role_word(g.role)),
+            moment(g.created_at),
+        ]
         for g in given
     ]
     return Table(
@@ -212,8 +217,8 @@ class UserAdmin(DirectoryAdmin):
         given = visible_to(RoleAssignment.objects.for_list().filter(user=obj), actor, "identity.role_assignments.list")
         rows = [
             [
-                g.role.name.replace("_", " "),
-                f"project {g.project}" if g.project else f"domain {g.domain}" if g.domain else "the whole system",
+                anchor(site.url_of("roleassignment", g.pk), role_word(g.role)),
+                place_word(g),
                 moment(g.created_at),
             ]
             for g in given[:SHOWN]

@@ -17,6 +17,7 @@ PAGES = [
     f"{COMPUTE}/backend/", f"{COMPUTE}/network/", f"{COMPUTE}/vpc/", f"{COMPUTE}/eip/", f"{COMPUTE}/cloudaccount/",
     f"{COMPUTE}/cloudaccount/add/", f"{COMPUTE}/cloudregion/", f"{COMPUTE}/externalproject/", f"{COMPUTE}/syncrun/",
     "/console/identity/domain/", "/console/identity/project/", "/console/identity/user/", "/console/identity/user/add/",
+    "/console/identity/role/", "/console/identity/roleassignment/", "/console/identity/roleassignment/add/",
     "/console/preferences/", "/console/password_change/",
 ]  # fmt: skip
 

@@ -183,7 +183,7 @@ LISTS = [
         "externalproject", "syncrun",
     )),
     *(f"/console/core/{kind}/" for kind in ("task", "auditevent")),
-    *(f"/console/identity/{kind}/" for kind in ("domain", "project", "user")),
+    *(f"/console/identity/{kind}/" for kind in ("domain", "project", "user", "role", "roleassignment")),
 ]  # fmt: skip
 # What sticks out of its box: the page itself, or a table in it.
 STICKS_OUT = """() => [document.documentElement, ...document.querySelectorAll('.sd-tablewrap')]

@@ -14,7 +14,7 @@ from compute.regions.models import CloudRegion
 from compute.sync.models import SyncPart, SyncRun
 from core.audit.models import AuditEvent
 from core.tasks.models import DONE, Task
-from identity.models import Domain, Project, User
+from identity.models import Domain, Project, Role, RoleAssignment, User
 from tests.world import World
 
 _numbers = count()
@@ -186,8 +186,22 @@ def users(world: World, number: int) -> None:
     User.objects.bulk_create(User(domain=world.domain, name=fresh("user")) for n in range(number))
 
 
+def roles(world: World, number: int) -> None:
+    Role.objects.bulk_create(Role(name=fresh("role"), scope="project", builtin=False) for _ in range(number))
+
+
+def assignments(world: World, number: int) -> None:
+    role = Role.objects.get(name="project_reader")
+    users = User.objects.bulk_create(User(domain=world.domain, name=fresh("user")) for _ in range(number))
+    RoleAssignment.objects.bulk_create(
+        RoleAssignment(user=user, role=role, scope="project", domain=world.domain, project=world.project)
+        for user in users
+    )
+
+
 FILLERS = {
     "loadbalancer": balancers, "listener": listeners, "backendgroup": groups, "backend": backends, "network": networks,
     "vpc": vpcs, "eip": eips, "cloudregion": regions, "externalproject": external_projects, "syncrun": runs, "task": tasks,
     "auditevent": events, "cloudaccount": accounts, "domain": domains, "project": projects, "user": users,
+    "role": roles, "roleassignment": assignments,
 }  # fmt: skip

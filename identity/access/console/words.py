@@ -68,13 +68,7 @@ def told(grants: Iterable[Grant]) -> list[Allowed]:
     return [
         Allowed(_thing(resource), _verbs(found), REACHES.get(reach, str(reach)))
         for (resource, reach), found in verbs.items()
-        if not _covered(resource, found, reach, verbs)
     ]
-
-
-def _covered(resource: str, found: set[str], reach: Reach, verbs: dict[tuple[str, Reach], set[str]]) -> bool:
-    """True for mere reading where another line of the same thing allows everything."""
-    return found != {"*"} and "*" in verbs.get((resource, reach), set())
 
 
 def _thing(resource: str) -> str:
