@@ -27,6 +27,7 @@ from tests.live_openstack.outside import PREFIX, Client, Raw
 from tests.live_openstack.product import REGION, Console, Json
 
 ROOT = Path(__file__).resolve().parents[2]
+OWN_USERS = {"demo": "member", "reader": "reader"}  # of the lab, each with a namesake of the run's own
 
 
 @dataclass
@@ -154,13 +155,18 @@ class Ground:
         return dict(json.loads(printed)) if printed.lstrip().startswith("{") else {}
 
     def login(self, cloud: str = "demo", **changes: Any) -> Json:
-        """An account's form, filled in for one of the lab's users in this project."""
+        """An account's form, filled in for a user in this project: `demo` and `reader` are the run's own, who have no role
+        anywhere else, since an account is read for every project of its user."""
         told = self.lab.status["clouds"][cloud]
         return {
             "name": f"{cloud} at the lab", "provider": "openstack", "access_url": told["auth_url"],
-            "username": told["username"], "secret": told["password"], "project_name": self.project, "regions": [REGION],
+            "username": self.user(cloud), "secret": told["password"], "project_name": self.project, "regions": [REGION],
             **changes,
         }  # fmt: skip
+
+    def user(self, cloud: str = "demo") -> str:
+        """The name of the user whose form `login` fills in."""
+        return f"{self.project}-{cloud}" if cloud in OWN_USERS else str(self.lab.status["clouds"][cloud]["username"])
 
     def application_credential(self) -> Json:
         """The same form for `demo`, with a fresh application credential."""
@@ -197,8 +203,11 @@ def _furnished(ground: Ground) -> Ground:
     name = ground.project
     administrator = Client("admin")
     project = json.loads(administrator(f"project create -f json --domain default {name}"))
-    for user, role in (("demo", "member"), ("reader", "reader")):
-        administrator(f"role add --project {name} --user {user} {role}")
+    for cloud, role in OWN_USERS.items():
+        administrator(f"role add --project {name} --user {cloud} {role}")
+        secret = ground.lab.status["clouds"][cloud]["password"]
+        administrator(f"user create --domain default --password {secret} {ground.user(cloud)}")
+        administrator(f"role add --project {name} --user {ground.user(cloud)} {role}")
     administrator.close()
     ground.client(f"network create {name}")
     subnet = ground.client(f"subnet create -f json --network {name} --subnet-range 10.77.0.0/24 {ground.subnet}")

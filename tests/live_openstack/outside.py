@@ -162,7 +162,7 @@ class Raw:
 
     def remove(self, run: str) -> None:
         """Everything whose name begins with the run's goes, with what its project holds."""
-        projects = {p["id"] for p in self._projects() if p["name"] == run}
+        projects = {p["id"] for p in self._projects() if p["name"] in (run, f"{run}-two")}
 
         def mine(row: Json) -> bool:
             return row["project_id"] in projects or str(row.get("name") or "").startswith(run)
@@ -186,6 +186,9 @@ class Raw:
                 self._http.delete(f"{self._network}/security-groups/{group['id']}")
             self.set_quota(project_id)
             self._http.delete(f"{self._identity}/projects/{project_id}").raise_for_status()
+        for user in self._get(f"{self._identity}/users")["users"]:
+            if user["name"].startswith(f"{run}-"):
+                self._http.delete(f"{self._identity}/users/{user['id']}")
 
     def remove_balancers(self, project_id: str) -> None:
         """All balancers of a project go, whatever their state, and its limits."""

@@ -41,6 +41,11 @@ WRONG: dict[str, tuple[Json, str, str]] = {
 }  # fmt: skip
 
 
+def _wrong(ground: Ground, mistake: str) -> tuple[Json, str, str]:
+    changes, name, words = WRONG[mistake]
+    return changes, name, words.replace("“demo”", f"“{ground.user()}”")
+
+
 def _refused(console: Console, method: str, path: str, form: Json) -> Json:
     body = {k: v for k, v in form.items() if v is not None}
     answer = dict(console.call(method, path, body, expect=400))
@@ -51,7 +56,7 @@ def _refused(console: Console, method: str, path: str, form: Json) -> Json:
 
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_mistake_is_named_and_makes_no_row(console: Console, ground: Ground, mistake: str) -> None:
-    changes, name, words = WRONG[mistake]
+    changes, name, words = _wrong(ground, mistake)
     answer = _refused(console, "POST", "compute/cloudaccounts", ground.login(**changes))
     assert [e["field"] for e in answer["errors"]] == [name]
     assert words in answer["detail"], answer["detail"]
@@ -74,7 +79,7 @@ def test_an_account_that_exists_stays_as_it_was(console: Console, ground: Ground
     before = console.get(path)
     secret = CloudAccount.objects.get().secret
     for mistake in ("password", "project without a role", "region", "nobody listens"):
-        changes, name, words = WRONG[mistake]
+        changes, name, words = _wrong(ground, mistake)
         if "access_url" in changes:
             # A secret was given for one address and is not sent to another.
             answer = _refused(console, "PATCH", path, {"name": account["name"], **changes})

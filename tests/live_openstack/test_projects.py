@@ -3,11 +3,16 @@ that stands for it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
 import pytest
 
+from compute.loadbalancers.models import LoadBalancer
+from core.tasks.models import TaskEvent
 from tests.live_openstack.conftest import Ground
-from tests.live_openstack.outside import PREFIX, differences
-from tests.live_openstack.product import Console, built, registered, shop
+from tests.live_openstack.outside import PREFIX, Client, differences
+from tests.live_openstack.product import Console, built, registered
 
 pytestmark = pytest.mark.live_openstack
 
@@ -38,12 +43,59 @@ def test_an_administrators_account_works_where_it_has_no_role(console: Console, 
     assert swept.dump() == {}
 
 
-def test_an_account_of_another_project_is_refused_before_anything_is_made(console: Console, swept: Ground) -> None:
-    """A member's account is read for one cloud project: what it would make for another one would never be seen again."""
-    account = registered(console, swept.login("demo"))
-    demo2 = console.one("identity/projects", name="demo2")
-    body = shop(console, account, f"{PREFIX}-astray", subnet=swept.subnet) | {"project": demo2["id"]}
-    refused = console.call("POST", "compute/loadbalancers", body, expect=400)
-    assert [e["field"] for e in refused["errors"]] == ["manager"]
-    assert f"works in the cloud project “{swept.project}”" in refused["detail"] and "demo2" in refused["detail"]
-    assert swept.dump() == {} and not console.rows("compute/loadbalancers")
+@pytest.fixture
+def two(swept: Ground) -> Iterator[tuple[Ground, str]]:
+    """A second project of the run's member, with a network, a floating IP, and a balancer with a policy; its name."""
+    name = f"{PREFIX}-two"
+    administrator = Client("admin")
+    project_id = json.loads(administrator(f"project create -f json --domain default {name}"))["id"]
+    for user, role in ((swept.user(), "member"), ("admin", "admin")):
+        administrator(f"role add --project {name} --user {user} {role}")
+    administrator.close()
+    inside = Client("admin", name)
+    for command in (
+        f"network create {name}",
+        f"subnet create --network {name} --subnet-range 10.88.0.0/24 {name}-v4",
+        f"floating ip create --description {name} public",
+        f"loadbalancer create --name {name} --vip-subnet-id {name}-v4",
+        f"loadbalancer listener create --name {name}-http --protocol HTTP --protocol-port 80 {name}",
+        f"loadbalancer l7policy create --name {name}-no --action REJECT {name}-http",
+        f"loadbalancer l7rule create --type PATH --compare-type STARTS_WITH --value /private {name}-no",
+    ):
+        inside(command)
+        swept.raw.settle(project_id)
+    inside.close()
+    yield swept, name
+    swept.raw.remove_balancers(project_id)
+
+
+def test_every_project_of_a_member_is_read_and_worked_in(console: Console, two: tuple[Ground, str]) -> None:
+    """A user with a role in two projects: one account reads both, by a login for each, without one refused call."""
+    ground, name = two
+    ground.client(f"loadbalancer create --name {PREFIX}-first --vip-subnet-id {ground.subnet_id}")
+    account = registered(console, ground.login("demo"))
+    found = {row["name"]: row["project"] for row in console.rows("compute/loadbalancers")}
+    assert found == {f"{PREFIX}-first": ground.project, name: name}
+    assert {row["name"] for row in console.rows("compute/externalprojects")} == {ground.project, name}
+    assert len(console.rows("compute/vpcs", name="public")) == len(console.rows("compute/vpcs", name="shared")) == 1
+    assert [row["project"] for row in console.rows("compute/eips")] == [name]
+    assert not TaskEvent.objects.filter(level="error").exists(), "nothing that was asked is refused"
+    # The conditions of a policy came with the sync.
+    (policy,) = LoadBalancer.objects.get(name=name).foreign["policies"]
+    assert [(rule["type"], rule["value"]) for rule in policy["rules"]] == [("PATH", "/private")]
+
+    row = console.one("compute/loadbalancers", name=name)
+    console.done(console.change("PATCH", f"compute/loadbalancers/{row['id']}", {"name": name, "description": "ours"}))
+    assert ground.raw.balancer(row["external_id"])["description"] == "ours"  # type: ignore[index]
+
+    # What is gone from one of them goes; a role that is taken away removes nothing.
+    ground.raw.remove_balancers(ground.project_id)
+    console.sync(account)
+    assert [row["name"] for row in console.rows("compute/loadbalancers")] == [name]
+    administrator = Client("admin")
+    administrator(f"role remove --project {name} --user {ground.user()} member")
+    administrator.close()
+    console.done(console.change("POST", f"compute/cloudaccounts/{account['id']}/sync/"))
+    run = console.rows("compute/sync_runs", account=account["id"], ordering="-created_at")[0]
+    assert run["state"] == "partial"
+    assert [row["name"] for row in console.rows("compute/loadbalancers")] == [name]

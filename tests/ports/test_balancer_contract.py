@@ -458,6 +458,12 @@ class TestBusy:
         assert named(port.tree(lb).listeners, "http").fields["description"] == "first"
 
 
+class TestPolicies:
+    def test_the_rules_of_no_policy_are_gone(self, ground: Ground) -> None:
+        with pytest.raises(Gone):
+            list(ground.balancer.rules(str(uuid.uuid4())))
+
+
 class TestDeleting:
     def test_a_member_a_pool_a_listener(self, ground: Ground, lb: str) -> None:
         port = ground.balancer

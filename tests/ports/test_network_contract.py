@@ -100,6 +100,9 @@ class TestFloatingIps:
 
     def test_what_is_not_there(self, ground: Ground, address: State) -> None:
         absent = str(uuid.uuid4())
+        for look in (ground.network.network, ground.network.subnet):
+            with pytest.raises(Gone):
+                look(absent)
         with pytest.raises(Gone):
             ground.network.floating_ip(absent)
         with pytest.raises(Gone):
@@ -109,3 +112,15 @@ class TestFloatingIps:
         assert caught.value.http_status == 404 and absent in caught.value.cause
         with pytest.raises(Gone):
             ground.network.allocate(absent)
+
+    def test_one_by_itself_is_as_it_was_listed(self, ground: Ground) -> None:
+        """A sync asks for what a listing left out."""
+        for listing, one in (
+            (ground.network.networks, ground.network.network),
+            (ground.network.subnets, ground.network.subnet),
+        ):
+            for listed in list(listing())[:3]:
+                with ground.recording() as seen:
+                    found = one(listed.external_id)
+                assert len(seen.sent) == 1
+                assert (found.kind, found.fields, found.refs) == (listed.kind, listed.fields, listed.refs)
