@@ -116,18 +116,6 @@ def check_manager(*, manager_id: object, network_manager_id: object, manager_nam
         )
 
 
-def check_cloud_project(*, account: str, own: str, everywhere: bool, project: str, cloud_project: str) -> None:
-    """What a project owns is made in the cloud project that stands for it. `own`: the only one that the account is read for,
-    "" for a login that is bound to it; `everywhere`: an administrator's account; `cloud_project`: "" where none stands for it.
-    """
-    if cloud_project and own and cloud_project != own and not everywhere:
-        raise InputParameterError(
-            f"The account “{account}” works in the cloud project “{own}”, and “{project}” stands for “{cloud_project}”.",
-            field="manager",
-            hint=f"Choose an account of the cloud project “{cloud_project}”, or register one.",
-        )
-
-
 def check_internet_eip(*, address_type: str, has_eip: bool) -> None:
     """LB-C10: an internet balancer needs an elastic IP."""
     if address_type == AddressType.INTERNET and not has_eip:

@@ -13,6 +13,7 @@ from compute.accounts.models import CloudAccount
 from compute.clouds import calls as watched
 from compute.clouds.memory.account import Account
 from compute.eips.models import Eip
+from compute.loadbalancers import services
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject
@@ -89,6 +90,23 @@ def test_a_second_look_changes_nothing(world: World, second: Second) -> None:
         part = last(kind)
         assert (part.added, part.changed, part.gone, part.skipped) == (0, 0, 0, 0), kind
         assert part.unchanged == part.seen > 0
+
+
+def test_what_a_project_owns_is_made_and_changed_in_its_cloud_project(world: World, second: Second) -> None:
+    blog = ExternalProject.objects.select_related("project__domain").get(external_id=second.project).project
+    assert blog is not None
+    network = Network.objects.get(external_id=second.subnet)
+    change = services.loadbalancer_create(
+        actor=world.actor, project=blog, name="ours", network=network, manager=world.manager
+    )
+    run_open_tasks()
+    row = LoadBalancer.objects.get(pk=change.resource.pk)
+    assert world.cloud.get(REGION, "loadbalancer", row.external_id)["project_id"] == second.project  # type: ignore[index]
+    services.loadbalancer_update(row, actor=world.actor, description="new")
+    run_open_tasks()
+    assert world.cloud.get(REGION, "loadbalancer", row.external_id)["description"] == "new"  # type: ignore[index]
+    world.sync()
+    assert run().state == "complete" and LoadBalancer.objects.filter(deleted_at=None).count() == 2
 
 
 def test_what_is_gone_from_any_project_is_gone_here(world: World, second: Second) -> None:
