@@ -61,7 +61,8 @@ class EipAdmin(ManagedAdmin):
     right = "compute.eips"
     counted = Q(deleted_at=None)
     groups = (Group("free", "Free", FREE), Group("used", "In use", ~FREE))
-    list_display = ("state", "name", "used_by", "place", "age")
+    list_display_links = ("ip",)
+    list_display = ("state", "ip", "used_by", "place", "age")
     search_fields = ("ip_addr", "name", "=external_id", "loadbalancer__name")
     search_help_text = "Address, name or load balancer"
     in_palette = True
@@ -69,7 +70,7 @@ class EipAdmin(ManagedAdmin):
     empty_text = "Elastic IPs are read from the clouds with each sync. Reserve one at the cloud, then sync the account."
 
     @admin.display(description="Address", ordering="ip_addr")
-    def name(self, obj: Eip) -> str:
+    def ip(self, obj: Eip) -> str:
         return obj.ip_addr
 
     def states(self, obj: Eip) -> list[Badge]:

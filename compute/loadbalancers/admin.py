@@ -287,12 +287,12 @@ class ListenerAdmin(TreeAdmin):
                 if pool
                 else NOTHING,
             ),
-            Fact("Shares the traffic", Scheduler(pool.scheduler).label if pool else NOTHING),
-            Fact("Keeps a client on a backend", tables.sticky_words(pool) if pool else NOTHING),
-            Fact("Most connections at once", "no limit" if obj.connection_limit == -1 else obj.connection_limit),
-            Fact("Client may be silent for", f"{obj.client_idle_timeout} ms"),
-            Fact("Backend must answer within", f"{obj.backend_connect_timeout} ms"),
-            Fact("Backend may be silent for", f"{obj.backend_idle_timeout} ms"),
+            Fact("Algorithm", Scheduler(pool.scheduler).label if pool else NOTHING),
+            Fact("Session persistence", tables.sticky_words(pool) if pool else NOTHING),
+            Fact("Connection limit", "no limit" if obj.connection_limit == -1 else obj.connection_limit),
+            Fact("Client time-out", f"{obj.client_idle_timeout} ms"),
+            Fact("Connect time-out to backends", f"{obj.backend_connect_timeout} ms"),
+            Fact("Backend time-out", f"{obj.backend_idle_timeout} ms"),
             age_fact(obj),
             Fact("Id at the cloud", code(obj.external_id)),
             Fact("Description", obj.description or NOTHING),
@@ -444,3 +444,13 @@ class BackendAdmin(TreeAdmin):
             Fact("Description", obj.description or NOTHING),
         ]
         return (tables.member_table(obj.members), Facts("About this backend", facts))
+
+
+# Columns that changes are told in, by the words that forms and plans have for them.
+site.field_words |= {
+    "pool_binding": "backend group", "scheduler": "algorithm", "sticky_session": "session persistence",
+    "sticky_session_type": "cookie", "sticky_session_cookie": "name of the application's cookie", "cloud_name": "name at the cloud",
+    "client_idle_timeout": "client time-out", "backend_connect_timeout": "connect time-out to backends",
+    "backend_idle_timeout": "backend time-out", "disable_delete": "protected against deletion", "listener_type": "protocol",
+    "listener_port": "port", "address_type": "reached",
+}  # fmt: skip

@@ -32,6 +32,10 @@ RUN_BADGES = {
     FAILED: Badge(Tone.BAD, "failed"),
     INTERRUPTED: Badge(Tone.WARN, "interrupted", "Its worker stopped before the end."),
 }
+PART_WORDS = {
+    "networks": "VPCs", "subnets": "networks", "loadbalancers": "load balancers", "floatingips": "elastic IPs",
+    "projects": "external projects", "all": "everything",
+}  # fmt: skip
 COUNTS = ("seen", "added", "changed", "gone", "skipped")
 
 
@@ -139,6 +143,11 @@ def run_of_task(request: HttpRequest, task: Task) -> Sequence[Any]:
 site.task_parts["account.sync"] = run_of_task
 
 
+def kind_words(part: SyncPart) -> str:
+    """What a part reads, as the lists of the console call it."""
+    return PART_WORDS.get(part.kind, part.kind)
+
+
 def part_bars(run: SyncRun, parts: Sequence[SyncPart]) -> list[dict[str, Any]]:
     """The parts as bars on the run's time line, in per cent of its length."""
     end = run.ended_at or timezone.now()
@@ -150,7 +159,7 @@ def part_bars(run: SyncRun, parts: Sequence[SyncPart]) -> list[dict[str, Any]]:
         state = RUN_BADGES.get(part.state, RUN_BADGES[RUNNING])
         bars.append(
             {
-                "label": f"{part.region} {part.kind}".strip(),
+                "label": f"{part.region} {kind_words(part)}".strip(),
                 "left": round(min(start, 0.995) * 100, 2),
                 "width": round(max(0.4, min(length, 1 - start) * 100), 2),
                 "took": duration(part.started_at, part.ended_at),
@@ -165,9 +174,9 @@ def part_table(parts: Sequence[SyncPart]) -> Table:
     """What each part counted, and why something was left out."""
     rows = [
         [
-            f"{part.region or 'whole account'}: {part.kind}",
+            f"{part.region or 'whole account'}: {kind_words(part)}",
             badge(RUN_BADGES.get(part.state, RUN_BADGES[RUNNING])),
-            part.seen, part.added, part.changed, part.unchanged, part.gone, part.skipped,
+            part.seen, *(getattr(part, name) or NOTHING for name in ("added", "changed", "unchanged", "gone", "skipped")),
             "; ".join([*([str(part.problem.get("detail", ""))] if part.problem else []), *part.notes]) or NOTHING,
         ]
         for part in parts

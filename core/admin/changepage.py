@@ -256,7 +256,7 @@ def plan_summary(plan: Plan) -> str:
         return "It is one step."
     counts = {verb: sum(1 for s in plan.steps if s.verb == verb) for verb in dict.fromkeys(s.verb for s in plan.steps)}
     words = {
-        "create": "to make",
+        "create": "to create",
         "update": "to change",
         "delete": "to delete",
         "bind": "to bind",

@@ -47,6 +47,7 @@ def gone_problem(admin: ResourceAdmin, actor: Actor, object_id: UUID) -> Resourc
         anchor(site.url_of("task", last.task_id), "the task that did it") if last is not None and last.task_id else ""
     )
     shown: dict[str, Any] = {
+        "name": trail[0].object_name,
         "told": told,
         "note": last.note if last is not None else "",
         "task": task,

@@ -45,6 +45,8 @@ class ConsoleSite(UnfoldAdminSite):
         self.home_parts: list[Any] = []
         self.scope_switch: Callable[[HttpRequest], Mapping[str, Any]] | None = None
         self.account_links: list[tuple[str, str]] = []
+        # Words for columns whose names are none, in what changes are told.
+        self.field_words: dict[str, str] = {}
         # What a kind of task shows of its work where it has no steps: called with (request, task).
         self.task_parts: dict[str, Callable[[HttpRequest, Any], Sequence[Any]]] = {}
 

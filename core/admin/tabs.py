@@ -136,7 +136,10 @@ def value_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> SafeSt
     return format_html_join(
         "",
         '<div class="sd-change"><b>{}</b>{} <ins>{}</ins></div>',
-        ((n.replace("_", " "), format_html(" <del>{}</del> →", b) if b else ":", a) for n, b, a in lines),
+        (
+            (site.field_words.get(n, n.replace("_", " ")), format_html(" <del>{}</del> →", b) if b else ":", a)
+            for n, b, a in lines
+        ),
     )
 
 

@@ -26,9 +26,9 @@ STEP_BADGES = {
     TaskStep.SKIPPED: Badge(Tone.OFF, "left out"),
 }
 VERBS = {
-    "create": "created", "update": "changed", "delete": "deletion asked for", "restore": "deletion taken back",
-    "cancel": "cancelled", "retry": "run again", "import": "found", "adopt": "taken over",
-    "gone": "gone at the cloud", "changed outside": "changed outside:",
+    "create": "created", "update": "changed", "delete": "asked to delete", "restore": "took back the deletion of",
+    "cancel": "cancelled", "retry": "ran again", "import": "found", "adopt": "took over",
+    "gone": "found gone", "changed outside": "changed outside:",
 }  # fmt: skip
 
 

@@ -75,7 +75,8 @@ class RoleAdmin(ResourceAdmin):
     """Roles and what they allow. The built-in ones cannot be changed."""
 
     right = "identity.roles"
-    list_display = ("name", "description", "given_in", "kind")
+    list_display_links = ("title",)
+    list_display = ("title", "description", "given_in", "kind")
     search_fields = ("name", "description")
     empty_title = "No role yet"
     empty_text = "The built-in roles come with the first start."
@@ -84,7 +85,7 @@ class RoleAdmin(ResourceAdmin):
         return Role.objects.all()
 
     @admin.display(description="Role", ordering="name")
-    def name(self, obj: Role) -> str:
+    def title(self, obj: Role) -> str:
         return role_word(obj)
 
     @admin.display(description="Given in", ordering="scope")

@@ -154,7 +154,12 @@ def test_a_sync_shows_its_parts_with_counts_and_leads_to_its_run(boss: Client, w
     task, run = Task.objects.get(kind="account.sync"), SyncRun.objects.get()
     with few_queries():
         page = boss.get(site.url_of("task", task.pk)).content.decode()
-    assert "no step" not in page and "What was read" in page and "RegionOne: networks" in page
+    assert (
+        "no step" not in page
+        and "What was read" in page
+        and "RegionOne: networks" in page
+        and "RegionOne: VPCs" in page
+    )
     assert site.url_of("syncrun", run.pk) in page and f"{sum(p.seen for p in run.parts.all())} seen" in page
 
 

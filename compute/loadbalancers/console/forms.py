@@ -35,7 +35,7 @@ class NetworkField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
     def label_from_instance(self, obj: Any) -> str:
         size = pool_size(obj)
-        room = f", {max(0, size - obj.used)} of {size} addresses free of balancers" if size else ""
+        room = f", up to {max(0, size - obj.used)} of {size} addresses free" if size else ""
         return f"{obj.name} {obj.cidr} · {obj.manager.account.name} / {obj.region.name}{room}"
 
 
@@ -126,9 +126,7 @@ class WizardForm(ConsoleForm):
     address = forms.CharField(
         label="Address in the network", required=False, widget=TextInput({"placeholder": "chosen by the cloud"})
     )
-    scheduler = forms.ChoiceField(
-        label="Share the traffic", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select()
-    )
+    scheduler = forms.ChoiceField(label="Algorithm", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select())
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
     disable_delete = forms.BooleanField(label="Protect it against deletion", required=False, widget=Switch())
 
@@ -200,28 +198,24 @@ class ListenerForm(ConsoleForm):
     backends = BackendsField(
         label="Addresses", required=False, help_text=f"{BACKENDS_HELP} Without a port, the listener's is taken."
     )
-    scheduler = forms.ChoiceField(
-        label="Share the traffic", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select()
-    )
+    scheduler = forms.ChoiceField(label="Algorithm", choices=Scheduler.choices, initial=Scheduler.WRR, widget=Select())
     sticky_session = forms.BooleanField(
-        label="Keep a client on the same backend (cookie)", required=False, widget=Switch()
+        label="Session persistence: keep a client on its backend by a cookie", required=False, widget=Switch()
     )
     sticky_session_type = forms.ChoiceField(
-        label="Whose cookie", choices=StickyType.choices, initial=StickyType.INSERT, widget=Select()
+        label="Cookie", choices=StickyType.choices, initial=StickyType.INSERT, widget=Select()
     )
     sticky_session_cookie = forms.CharField(
         label="Name of the application's cookie", required=False, max_length=128, widget=TextInput()
     )
     connection_limit = forms.IntegerField(
-        label="Most connections at once", initial=-1, widget=NumberInput(), help_text="-1 is no limit."
+        label="Connection limit", initial=-1, widget=NumberInput(), help_text="-1 is no limit."
     )
-    client_idle_timeout = forms.IntegerField(label="Client may be silent for (ms)", initial=50000, widget=NumberInput())
+    client_idle_timeout = forms.IntegerField(label="Client time-out (ms)", initial=50000, widget=NumberInput())
     backend_connect_timeout = forms.IntegerField(
-        label="Backend must answer within (ms)", initial=5000, widget=NumberInput()
+        label="Connect time-out to backends (ms)", initial=5000, widget=NumberInput()
     )
-    backend_idle_timeout = forms.IntegerField(
-        label="Backend may be silent for (ms)", initial=50000, widget=NumberInput()
-    )
+    backend_idle_timeout = forms.IntegerField(label="Backend time-out (ms)", initial=50000, widget=NumberInput())
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
 
     def __init__(self, *args: Any, lb: LoadBalancer, **kwargs: Any) -> None:
@@ -262,20 +256,18 @@ class ListenerChangeForm(ConsoleForm):
         widget=Select(),
         empty_label="None: it sends traffic nowhere",
     )
-    scheduler = forms.ChoiceField(label="Share the traffic", choices=Scheduler.choices, widget=Select())
+    scheduler = forms.ChoiceField(label="Algorithm", choices=Scheduler.choices, widget=Select())
     sticky_session = forms.BooleanField(
-        label="Keep a client on the same backend (cookie)", required=False, widget=Switch()
+        label="Session persistence: keep a client on its backend by a cookie", required=False, widget=Switch()
     )
-    sticky_session_type = forms.ChoiceField(label="Whose cookie", choices=StickyType.choices, widget=Select())
+    sticky_session_type = forms.ChoiceField(label="Cookie", choices=StickyType.choices, widget=Select())
     sticky_session_cookie = forms.CharField(
         label="Name of the application's cookie", required=False, max_length=128, widget=TextInput()
     )
-    connection_limit = forms.IntegerField(
-        label="Most connections at once", widget=NumberInput(), help_text="-1 is no limit."
-    )
-    client_idle_timeout = forms.IntegerField(label="Client may be silent for (ms)", widget=NumberInput())
-    backend_connect_timeout = forms.IntegerField(label="Backend must answer within (ms)", widget=NumberInput())
-    backend_idle_timeout = forms.IntegerField(label="Backend may be silent for (ms)", widget=NumberInput())
+    connection_limit = forms.IntegerField(label="Connection limit", widget=NumberInput(), help_text="-1 is no limit.")
+    client_idle_timeout = forms.IntegerField(label="Client time-out (ms)", widget=NumberInput())
+    backend_connect_timeout = forms.IntegerField(label="Connect time-out to backends (ms)", widget=NumberInput())
+    backend_idle_timeout = forms.IntegerField(label="Backend time-out (ms)", widget=NumberInput())
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
     version = forms.IntegerField(widget=forms.HiddenInput())
 

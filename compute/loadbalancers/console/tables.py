@@ -128,7 +128,7 @@ def pool_table(pools: Sequence[PoolBinding]) -> Table:
         ]
         for pool in pools
     ]  # fmt: skip
-    columns = ["Used by", "State", "Protocol", "Shares the traffic", "Keeps a client on a backend", "Id at the cloud"]
+    columns = ["Used by", "State", "Protocol", "Algorithm", "Session persistence", "Id at the cloud"]
     return Table(
         "Uses", columns, rows, empty="Nothing uses it yet, so it does not exist at the cloud. Point a listener at it."
     )
