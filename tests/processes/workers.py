@@ -24,11 +24,13 @@ def trap(*points: str, by: signal.Signals = signal.SIGKILL) -> dict[str, str]:
     return {POINTS: "\n".join(points), SIGNAL: by.name}
 
 
-def worker(name: str, *, app: str = PRODUCT, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+def worker(
+    name: str, *, app: str = PRODUCT, env: Mapping[str, str] | None = None, threads: int = 4
+) -> subprocess.Popen[bytes]:
     """One real Celery worker for all queues; `env` is added to this process's environment."""
     node = f"{name}-{random.randrange(10**6)}@%h"
     return _celery(
-        app, env, "worker", "--pool", "threads", "-c", "4", "-Q", "fast,sync,notify,host", "-n", node,
+        app, env, "worker", "--pool", "threads", "-c", str(threads), "-Q", "fast,sync,notify,host", "-n", node,
         "--without-gossip", "--without-mingle",
     )  # fmt: skip
 
