@@ -17,6 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,18 +38,25 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if given:
         yield given.rstrip("/")
         return
-    home = tmp_path_factory.mktemp("skydeck")
+    with running(tmp_path_factory.mktemp("skydeck")) as url:
+        yield url
+
+
+@contextmanager
+def running(home: Path, *arguments: str, **settings: str) -> Iterator[str]:
+    """A product of a test's own, with web server, workers and beat, on a free port; its address. `settings` go to its
+    environment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     env = {
         k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "CELERY_BROKER_URL", "DJANGO_SETTINGS_MODULE")
     }
-    env |= {"SKYDECK_HOME": str(home), "SKYDECK_ADMIN_PASSWORD": PASSWORD}
+    env |= {"SKYDECK_HOME": str(home), "SKYDECK_ADMIN_PASSWORD": PASSWORD, **settings}
     log = home / "product.log"
     with log.open("w") as out:
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "manage.py", "up", "--port", str(port)],
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up", "--port", str(port), *arguments],
             cwd=ROOT,
             env=env,
             stdout=out,
