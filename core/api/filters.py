@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 import django_filters
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import ProhibitNullCharactersValidator
 from django.db.models import Model, Q, QuerySet
 from django.forms.utils import pretty_name
 from django.utils.dateparse import parse_datetime
@@ -268,7 +267,7 @@ class SearchFilter(OneFilter):
 
     def __init__(self, columns: Sequence[str], **kwargs: Any) -> None:
         self.columns = tuple(columns)
-        super().__init__(columns[0], max_length=255, validators=[ProhibitNullCharactersValidator()], **kwargs)
+        super().__init__(columns[0], max_length=255, **kwargs)
 
     def apply(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         q = Q()

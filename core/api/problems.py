@@ -16,6 +16,7 @@ from django.db.utils import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import Resolver404, resolve
 from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -155,6 +156,7 @@ def respond(request: HttpRequest, problem: Problem) -> HttpResponse:
     return response
 
 
+@csrf_exempt  # nothing is done here; a program without a cookie is told what is wrong like any other
 def unknown_address(request: HttpRequest, path: str = "") -> HttpResponse:
     """Whatever no route of the API fits: told with what may be meant."""
     if not request.path.endswith("/"):

@@ -13,6 +13,7 @@ from django.db.models import Model, Q
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.settings import api_settings
 
 from core.access import Actor
 from core.actions import possibilities
@@ -35,8 +36,13 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[type,
 class StrictSerializer(serializers.Serializer[Any]):
     """The base of everything that a body is read with. The context holds `actor`; `readable` names what answers show."""
 
+    default_error_messages = {"invalid": "has to be an object.", "null": "has to be an object, not null."}
+
     def to_internal_value(self, data: Any) -> Any:
         """As DRF, after everything undeclared and every value of another JSON type was refused by name."""
+        if not isinstance(data, Mapping) and self.parent is None:
+            whole = ErrorDetail("The body has to be a JSON object.", code="invalid")
+            raise ValidationError({api_settings.NON_FIELD_ERRORS_KEY: [whole]})
         if isinstance(data, Mapping):
             fields = self.fields
             wrong: dict[str, list[ErrorDetail]] = {}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView
 
+from core.api.docs import DocsView
 from core.api.routers import Router
 from core.api.tasks import AuditEventViewSet, TaskViewSet
 
@@ -15,5 +16,5 @@ router.add(AuditEventViewSet)
 urlpatterns = [
     path("core/", include(router.urls)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("docs/", DocsView.as_view(url_name="schema"), name="docs"),
 ]

@@ -19,7 +19,8 @@ from core.api.views import ResourceViewSet
 from core.tasks.models import Task
 from identity.directory import services
 from identity.directory.models import Domain, Project, User
-from tests.api.contract import problem
+from tests.api.contract import PROBLEM, problem
+from tests.api.test_schema import document
 from tests.conftest import MakeApi
 
 
@@ -99,6 +100,43 @@ def test_unknown_addresses_are_problems(client: Client) -> None:
     body = problem(client.get("/api/identity/projects"), 404, "NotFoundError")
     assert body["hint"] == "Addresses end with a slash."
     assert client.get("/nowhere/").headers["Content-Type"].startswith("text/html")
+
+
+METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")
+ADDRESSES = [
+    *(path.replace("{id}", "00000000-0000-4000-8000-000000000000") for path in document()["paths"]),
+    "/api/", "/api/nowhere/", "/api/compute/loadbalancers", "/api/compute/nowhere/x/",
+    "/api/compute/loadbalancers/00000000-0000-4000-8000-000000000000/fly-away/", "/api/docs/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("token", ["", "nonsense"])
+@pytest.mark.parametrize("method", METHODS)
+def test_programs_without_a_cookie_are_told_in_problems_everywhere(db: None, method: str, token: str) -> None:
+    """As outside of tests, where no answer of Django's own (a page on cookies, say) may come before ours."""
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    headers = {"Authorization": f"Token {token}"} if token else {}
+    for address in ADDRESSES:
+        response = getattr(client, method)(address, headers=headers)
+        assert response.status_code < 500, address
+        if response.status_code >= 400:
+            assert response.headers["Content-Type"] == PROBLEM, (address, response.content[:100])
+        if response.status_code == 405:
+            assert response.headers["Allow"], address
+    assert client.get("/api/docs/", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"text"', b"1", b"null", b"[{}]"])
+def test_a_body_that_is_no_object_is_told_so_in_words(api: MakeApi, admin: User, body: bytes) -> None:
+    response = api(admin).generic("POST", "/api/identity/projects/", body, content_type="application/json")
+    assert "JSON object" in problem(response, 400, "InputParameterError")["detail"] or body == b"null"
+
+
+def test_one_fault_is_told_once(api: MakeApi, admin: User) -> None:
+    client = api(admin)
+    for query in ("search=%00", "name=%00", "id=x", "limit=x", "ordering=x", "created_at__gte=x", "scope=x"):
+        body = problem(client.get(f"/api/identity/projects/?{query}"), 400, "InputParameterError")
+        assert len(body["errors"]) == 1, body
 
 
 def test_an_unexpected_error_tells_nothing_but_the_request_id(
