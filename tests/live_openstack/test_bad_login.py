@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import http.server
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from core.audit.models import AuditEvent
 from core.tasks.models import Task
 from tests.live_openstack.conftest import Ground
 from tests.live_openstack.product import Console, Json, registered
+from tests.unit.clouds_openstack.test_tls import self_signed
 
 pytestmark = pytest.mark.live_openstack
 
@@ -34,7 +37,9 @@ WRONG: dict[str, tuple[Json, str, str]] = {
     "project without a role": ({"project_name": "service"}, "project_name", f"http://{KEYSTONE}/v3 accepts user “demo”, but not in project “service”"),
     "region": ({"regions": ["Atlantis"]}, "regions", f"The cloud at http://{KEYSTONE}/v3 has no region “Atlantis”"),
     "metadata address": ({"access_url": "http://169.254.169.254/latest/meta-data"}, "access_url", "169.254.169.254 is a link-local, metadata"),
+    "metadata by name": ({"access_url": "http://metadata.google.internal/v3"}, "access_url", "is a metadata service"),
     "metadata address in disguise": ({"access_url": "http://[::ffff:a9fe:a9fe]/v3"}, "access_url", "is a link-local, metadata"),
+    "with a query": ({"access_url": f"http://{KEYSTONE}/v3?project=demo"}, "access_url", "has no “?”"),
     "no address": ({"access_url": "cloud.example.org"}, "access_url", "starts with https:// or http://"),
     "CA bundle": ({"ca_bundle": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}, "ca_bundle", "holds no certificate"),
     "no secret": ({"secret": None}, "secret", "Give the password or secret"),
@@ -147,6 +152,30 @@ def keystone() -> Iterator[Keystone]:
     told.url = f"http://127.0.0.1:{server.server_port}/v3"
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield told
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_certificate_that_nobody_vouches_for(console: Console, ground: Ground, tls_port: str) -> None:
+    answer = _refused(console, "POST", "compute/cloudaccounts", ground.login(access_url=f"https://{tls_port}/v3"))
+    assert [e["field"] for e in answer["errors"]] == ["ca_bundle"]
+    assert (
+        f"https://{tls_port}/v3/auth/tokens could not be reached: its TLS certificate was not accepted"
+        in answer["detail"]
+    )
+    assert not CloudAccount.objects.exists()
+
+
+@pytest.fixture
+def tls_port(tmp_path: Path) -> Iterator[str]:
+    """Something with a certificate of its own making; its host and port."""
+    _, file = self_signed(tmp_path, "cloud")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
 

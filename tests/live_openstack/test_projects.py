@@ -12,7 +12,7 @@ from compute.loadbalancers.models import LoadBalancer
 from core.tasks.models import TaskEvent
 from tests.live_openstack.conftest import Ground
 from tests.live_openstack.outside import PREFIX, Client, differences
-from tests.live_openstack.product import Console, built, registered
+from tests.live_openstack.product import Console, built, registered, shop
 
 pytestmark = pytest.mark.live_openstack
 
@@ -87,6 +87,15 @@ def test_every_project_of_a_member_is_read_and_worked_in(console: Console, two: 
     row = console.one("compute/loadbalancers", name=name)
     console.done(console.change("PATCH", f"compute/loadbalancers/{row['id']}", {"name": name, "description": "ours"}))
     assert ground.raw.balancer(row["external_id"])["description"] == "ours"  # type: ignore[index]
+
+    # What the second project owns is made in it.
+    body = shop(console, account, f"{PREFIX}-ours", subnet=f"{name}-v4") | {"project": row["project_id"]}
+    made = console.change("POST", "compute/loadbalancers", body)
+    console.done(made)
+    assert {r["project_id"] for r in ground.raw.rows("loadbalancers", name=f"{PREFIX}-ours")} == {
+        ground.raw.balancer(row["external_id"])["project_id"]
+    }
+    console.done(console.change("DELETE", f"compute/loadbalancers/{made['resource']['id']}", cascade="true"))
 
     # What is gone from one of them goes; a role that is taken away removes nothing.
     ground.raw.remove_balancers(ground.project_id)

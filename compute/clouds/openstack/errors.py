@@ -176,7 +176,9 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
         return Unreachable(f"{place} at {target} did not answer in time.", cause=cause)
     if isinstance(error, requests.exceptions.ConnectTimeout):
         return Unreachable(f"{place} could not be reached: {target} did not take the connection in time.", cause=cause)
-    return Unreachable(f"{place} could not be reached at {target}.", cause=cause)
+    # Who waits for TLS hangs up on plain http.
+    hint = "If TLS is spoken there, let the address begin with https://." if _hung_up(low, target) else ""
+    return Unreachable(f"{place} could not be reached at {target}.", hint=hint, cause=cause)
 
 
 def not_json(response: requests.Response | None, place: Place) -> CloudError:
@@ -335,6 +337,10 @@ def _innermost(error: BaseException) -> BaseException:
             return error
         seen.add(id(inner))
         error = inner
+
+
+def _hung_up(low: BaseException, target: str) -> bool:
+    return target.startswith("http://") and isinstance(low, ConnectionResetError)
 
 
 def _kept(error: CloudError) -> dict[str, Any]:

@@ -287,9 +287,15 @@ def identity_url(auth_url: str) -> str:
     'https://cloud.example.org:5000/v3'
     """
     try:
-        outbound.check_url(auth_url.strip(), field="auth_url", resolve=False)
+        parts = outbound.check_url(auth_url.strip(), field="auth_url", resolve=False)
     except InputParameterError as error:
         raise Refused(error.detail, field="auth_url", hint=error.hint) from None
+    if parts.query or parts.fragment:
+        raise Refused(
+            "An identity address has no “?” and no “#” in it.",
+            field="auth_url",
+            hint="Leave out what follows it, for example https://cloud.example.org:5000/v3.",
+        )
     base = auth_url.strip().rstrip("/").removesuffix("/auth/tokens")
     for version in ("/v3", "/v2.0"):
         base = base.removesuffix(version)

@@ -79,7 +79,10 @@ def test_check_logs_in_anew_even_after_a_refusal(fake: Fake) -> None:
 
 
 def test_check_never_raises_for_an_unusable_address(fake: Fake) -> None:
-    for url in ("http://169.254.169.254/v3", "http://metadata.google.internal", "ftp://x", "nonsense", ""):
+    for url in (
+        "http://169.254.169.254/v3", "http://metadata.google.internal", "ftp://x", "nonsense", "", f"{KEYSTONE}?project=shop",
+        f"{KEYSTONE}/#top",
+    ):  # fmt: skip
         (row,) = fake.open(auth_url=url).account.check()
         assert not row.ok and row.problem and row.problem["field"] == "auth_url"
     assert fake.http.request_history == []

@@ -31,7 +31,7 @@ class TlsServer:
     certificate: str
 
 
-def _certificate(folder: Path, name: str) -> tuple[str, Path]:
+def self_signed(folder: Path, name: str) -> tuple[str, Path]:
     """A self-signed certificate for 127.0.0.1: its PEM text, and a file with key and certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -69,7 +69,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsServer]:
-    certificate, file = _certificate(tmp_path_factory.mktemp("tls"), "cloud")
+    certificate, file = self_signed(tmp_path_factory.mktemp("tls"), "cloud")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     listening = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -98,7 +98,7 @@ def test_without_the_bundle_it_is_not_trusted(server: TlsServer) -> None:
 
 
 def test_a_bundle_is_trusted_alone(server: TlsServer, tmp_path: Path) -> None:
-    other, _ = _certificate(tmp_path, "other")
+    other, _ = self_signed(tmp_path, "other")
     with pytest.raises(Unreachable) as caught:
         _status(server.url, other)
     assert caught.value.field == "ca_bundle"
@@ -162,6 +162,12 @@ def _silent(connection: socket.socket) -> None:
             pass
 
 
+def test_plain_http_to_a_port_that_speaks_tls_is_told_what_to_do(server: TlsServer) -> None:
+    with pytest.raises(Unreachable) as caught:
+        _status(server.url.replace("https://", "http://"), "")
+    assert "https://" in caught.value.hint
+
+
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "HANDSHAKE_DOUBT", 0.2)
@@ -191,7 +197,7 @@ def test_a_port_that_says_nothing_is_given_the_whole_time() -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_handshake_that_is_only_slow_is_waited_for(tmp_path: Path) -> None:
-    certificate, file = _certificate(tmp_path, "slow")
+    certificate, file = self_signed(tmp_path, "slow")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
 
