@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 
 from core.audit.models import AuditEvent
 from core.idempotency.models import IdempotencyRecord
@@ -13,7 +16,7 @@ from core.tasks.models import Line, Task, TaskEvent, TaskStep
 
 __all__ = [
     "AuditEvent", "IdempotencyRecord", "Lease", "Line", "Task", "TaskEvent", "TaskStep",
-    "Base", "Desired", "Mirrored", "live",
+    "Base", "Desired", "Mirrored", "count_of", "live",
 ]  # fmt: skip
 
 
@@ -21,6 +24,16 @@ def live(*, deleting: bool = False) -> Q:
     """Rows that exist: not soft-deleted; by default without those that carry a tombstone (names become free at once)."""
     q = Q(deleted_at__isnull=True)
     return q if deleting else q & Q(delete_requested_at__isnull=True)
+
+
+def count_of(rows: models.QuerySet[Any], by: str, *, distinct: str = "pk") -> Coalesce:
+    """For annotations of lists: how many of `rows` have the list's row in their column `by`.
+
+    A sub-query, which the database runs for the rows of a page alone. A join would be counted for every row of the table, and
+    two of them would multiply.
+    """
+    mine = rows.filter(**{by: OuterRef("pk")}).order_by().values(by)
+    return Coalesce(Subquery(mine.annotate(n=Count(distinct, distinct=distinct != "pk")).values("n")), 0)
 
 
 class Base(models.Model):

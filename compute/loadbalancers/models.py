@@ -5,7 +5,7 @@ group used by two listeners is two pools, so the cloud's side of groups and back
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Count, Q
+from django.db.models import Q
 
 from compute.accounts.models import with_account
 from compute.loadbalancers.choices import (
@@ -18,7 +18,7 @@ from compute.loadbalancers.choices import (
     StickyType,
 )
 from core.access import Owner
-from core.models import Base, Desired, Mirrored, live
+from core.models import Base, Desired, Mirrored, count_of, live
 
 
 def line_of(loadbalancer_id: object) -> str:
@@ -34,8 +34,8 @@ class LoadBalancerQuerySet(models.QuerySet["LoadBalancer"]):
             .select_related("project__domain", "region", "network__vpc")
             .prefetch_related("eips")
             .annotate(
-                listener_count=Count("listeners", filter=Q(listeners__deleted_at=None), distinct=True),
-                backend_group_count=Count("backend_groups", filter=Q(backend_groups__deleted_at=None), distinct=True),
+                listener_count=count_of(Listener.objects.filter(deleted_at=None), "loadbalancer"),
+                backend_group_count=count_of(BackendGroup.objects.filter(deleted_at=None), "loadbalancer"),
             )
         )
 
@@ -140,11 +140,10 @@ class BackendGroupQuerySet(models.QuerySet["BackendGroup"]):
             with_account(self.filter(deleted_at=None), "loadbalancer__manager__account")
             .select_related("loadbalancer__project__domain", "loadbalancer__region")
             .annotate(
-                backend_count=Count("backends", filter=Q(backends__deleted_at=None), distinct=True),
-                lb_listener_count=Count(
-                    "bindings__default_listeners",
-                    filter=Q(bindings__deleted_at=None, bindings__default_listeners__deleted_at=None),
-                    distinct=True,
+                backend_count=count_of(Backend.objects.filter(deleted_at=None), "backend_group"),
+                lb_listener_count=count_of(
+                    Listener.objects.filter(deleted_at=None, pool_binding__deleted_at=None),
+                    "pool_binding__backend_group",
                 ),
             )
         )

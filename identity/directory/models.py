@@ -11,11 +11,10 @@ from typing import Any, ClassVar, Self
 from django.contrib import auth
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
-from django.db.models import Count, OuterRef, Q, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Q
 
 from core.access import Owner
-from core.models import Base
+from core.models import Base, count_of
 from identity.directory.choices import PREFERENCES
 
 DEFAULT_DOMAIN = "default"
@@ -23,13 +22,11 @@ DEFAULT_DOMAIN = "default"
 
 class DomainQuerySet(models.QuerySet["Domain"]):
     def for_list(self) -> Self:
-        """With what a list shows: how many projects and users there are (by sub-queries: two joins would multiply)."""
-        return self.annotate(project_count=_count_in_domain(Project), user_count=_count_in_domain(User))
-
-
-def _count_in_domain(model: type[Project] | type[User]) -> Coalesce:
-    rows = model._base_manager.filter(domain=OuterRef("pk")).order_by().values("domain")
-    return Coalesce(Subquery(rows.annotate(n=Count("pk")).values("n")), 0)
+        """With what a list shows: how many projects and users there are."""
+        return self.annotate(
+            project_count=count_of(Project._base_manager.all(), "domain"),
+            user_count=count_of(User._base_manager.all(), "domain"),
+        )
 
 
 class Domain(Base):
