@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Desk
 
@@ -137,12 +137,16 @@ def test_a_login_is_tried_before_it_is_stored(desk: Desk) -> None:
         ("project_name", "ci"),
     ):
         page.fill(f"[name={field}]", value)
-    page.route("**/cloudaccount/add/", lambda route: (time.sleep(1.5), route.continue_()))
+    held: list[Route] = []
+    page.route("**/cloudaccount/add/", lambda route: held.append(route))  # a cloud that takes its time
     test, connect = (page.get_by_role("button", name=name) for name in ("Test connection", "Connect and read it"))
     test.click()
     expect(page.get_by_text("Logging in and trying each service")).to_be_visible()
     expect(test).to_be_disabled()
     expect(connect).to_be_disabled()
+    test.click(force=True)
+    assert len(held) == 1
+    held[0].continue_()
     expect(page.locator("#test-result .sd-bad").first).to_be_visible()
     expect(page.get_by_text("Logging in and trying each service")).to_be_hidden()
     expect(connect).to_be_enabled()
@@ -208,3 +212,15 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(phone: Desk) -> None:
     page.get_by_role("button", name="Open the menu").click()
     page.get_by_role("link", name="Listeners", exact=True).click()
     expect(page.locator("h1")).to_have_text("Listeners")
+
+
+def test_on_a_phone_the_whole_tree_can_be_read(phone: Desk) -> None:
+    page = phone.open("/console/")
+    page.locator(".sd-note", has_text="DEGRADED").first.get_by_role("link").click()
+    expect(page.locator(".sd-pic")).to_be_hidden()
+    outline = page.locator(".sd-outline")
+    for kind in ("Load balancer", "Listener", "Backend group", "Backend"):
+        expect(outline.locator(".sd-out-kind", has_text=re.compile(f"^{kind}$")).first).to_be_visible()
+    expect(outline.get_by_text("health check fails").first).to_be_visible()
+    outline.get_by_role("link").last.click()
+    expect(page.get_by_text("Where it takes traffic")).to_be_visible()
