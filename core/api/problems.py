@@ -10,7 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import structlog
-from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import (
+    ObjectDoesNotExist,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    TooManyFieldsSent,
+)
 from django.db.models import ProtectedError, RestrictedError
 from django.db.utils import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -75,6 +81,10 @@ def problem_of(exc: Exception) -> Problem:
         return errors.ResourceNotFoundError("There is nothing at this address that you can see.")
     if isinstance(exc, PermissionDenied):
         return errors.ForbiddenError(str(exc) or "This is not allowed.")
+    if isinstance(exc, TooManyFieldsSent):
+        return errors.InputParameterError(
+            "The request has more parameters than are read.", hint="Ask in several requests, with fewer values each."
+        )
     if isinstance(exc, RequestDataTooBig):
         return errors.InputParameterError("The body is too large.")
     if isinstance(exc, SuspiciousOperation):

@@ -76,6 +76,14 @@ def wrong_type(field: serializers.Field[Any, Any, Any, Any], value: Any) -> str:
     return ""
 
 
+LONGEST_REFERENCE = 255
+
+
+def may_refer(value: Any) -> bool:
+    """True for what can be an id or a name at all; nothing else is looked for, or repeated in an answer."""
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_REFERENCE and "\x00" not in value
+
+
 @extend_schema_field({"type": "string", "description": "Id or name."})
 class RefField(serializers.Field[Any, str, str, Any]):
     """A reference by id or name to one object that the actor may see; the value is the row.
@@ -92,7 +100,7 @@ class RefField(serializers.Field[Any, str, str, Any]):
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, str) or not data or "\x00" in data:
+        if not may_refer(data):
             self.fail("invalid")
         return resolve(
             self.model,
@@ -114,7 +122,7 @@ class RefListField(RefField):
     default_error_messages = {"invalid": "has to be a list of ids or names."}
 
     def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, list) or not all(isinstance(v, str) and v and "\x00" not in v for v in data):
+        if not isinstance(data, list) or not all(may_refer(one) for one in data):
             self.fail("invalid")
         return resolve(
             self.model,

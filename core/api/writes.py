@@ -81,7 +81,9 @@ class Writes(Resource):
         """A verb on many objects: each for itself, with a result per id in the order given."""
         parameters.check_known(self.request.query_params, ["dry_run"])
         _ = self._is_dry_run()  # odd words are refused before anything is done
-        body = dict(request.data) if isinstance(request.data, Mapping) else {}
+        if not isinstance(request.data, Mapping):
+            raise InputParameterError("The body has to be a JSON object.")
+        body = dict(request.data)
         ids = self._read_ids(body.pop("ids", None))
         whole = self._claim()
         record = idempotency.earlier(whole) if whole is not None else None
@@ -124,6 +126,10 @@ class Writes(Resource):
 
     def _read_delete_parameters(self) -> dict[str, Any]:
         """The resource's own parameters of DELETE, from the query string: `true` and `false` are booleans there."""
+        if self.request.data:
+            raise InputParameterError(
+                "DELETE takes no body.", hint="What it can be told stands in the query string, such as dry_run=true."
+            )
         cls = self.delete_serializer_class
         if cls is None:
             return {}

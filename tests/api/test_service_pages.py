@@ -132,6 +132,25 @@ def test_a_body_that_is_no_object_is_told_so_in_words(api: MakeApi, admin: User,
     assert "JSON object" in problem(response, 400, "InputParameterError")["detail"] or body == b"null"
 
 
+def test_what_is_not_read_is_refused_not_ignored(api: MakeApi, admin: User, project: Project) -> None:
+    client = api(admin)
+    address = f"/api/identity/projects/{project.pk}/"
+    body = problem(client.delete(address, {"dry_run": True}), 400, "InputParameterError")
+    assert "query string" in body["hint"] and Project.objects.filter(pk=project.pk).exists()
+    for wrong in ([str(project.pk)], "text", 1):
+        body = problem(client.post("/api/identity/projects/delete/", wrong), 400, "InputParameterError")
+        assert "JSON object" in body["detail"]
+    many = "&".join(f"id={n}" for n in range(2000))
+    assert "parameters" in problem(client.get(f"/api/identity/projects/?{many}"), 400, "InputParameterError")["detail"]
+
+
+def test_what_cannot_be_a_reference_is_not_repeated(api: MakeApi, admin: User) -> None:
+    for wrong in ("x" * 256, "x" * 100_000, "a\0", ""):
+        response = api(admin).post("/api/identity/projects/", {"name": "x", "domain": wrong})
+        problem(response, 400, "InputParameterError", field="domain")
+        assert len(response.content) < 1000
+
+
 def test_one_fault_is_told_once(api: MakeApi, admin: User) -> None:
     client = api(admin)
     for query in ("search=%00", "name=%00", "id=x", "limit=x", "ordering=x", "created_at__gte=x", "scope=x"):
