@@ -66,7 +66,7 @@ class LoadBalancerSerializer(ManagedSerializer):
     domain_id = serializers.UUIDField(source="project.domain_id", read_only=True)
     network = NameField("network.name")
     vpc = NameField("network.vpc.name")
-    vpc_id = serializers.UUIDField(source="network.vpc_id", read_only=True, default=None)
+    vpc_id = serializers.UUIDField(source="network.vpc_id", read_only=True, default=None, allow_null=True)
     eip = serializers.SerializerMethodField()
     listener_count = serializers.IntegerField(read_only=True)
     backend_group_count = serializers.IntegerField(read_only=True)
@@ -205,12 +205,18 @@ class ListenerSerializer(ResourceSerializer):
     account = NameField("loadbalancer.manager.account.name")
     cloudregion = NameField("loadbalancer.region.name")
     backend_group = NameField("pool_binding.backend_group.name")
-    backend_group_id = serializers.UUIDField(source="pool_binding.backend_group_id", read_only=True, default=None)
-    scheduler = serializers.CharField(source="pool_binding.scheduler", read_only=True, default=None)
-    sticky_session = serializers.BooleanField(source="pool_binding.sticky_session", read_only=True, default=None)
-    sticky_session_type = serializers.CharField(source="pool_binding.sticky_session_type", read_only=True, default=None)
+    backend_group_id = serializers.UUIDField(
+        source="pool_binding.backend_group_id", read_only=True, default=None, allow_null=True
+    )
+    scheduler = serializers.CharField(source="pool_binding.scheduler", read_only=True, default=None, allow_null=True)
+    sticky_session = serializers.BooleanField(
+        source="pool_binding.sticky_session", read_only=True, default=None, allow_null=True
+    )
+    sticky_session_type = serializers.CharField(
+        source="pool_binding.sticky_session_type", read_only=True, default=None, allow_null=True
+    )
     sticky_session_cookie = serializers.CharField(
-        source="pool_binding.sticky_session_cookie", read_only=True, default=None
+        source="pool_binding.sticky_session_cookie", read_only=True, default=None, allow_null=True
     )
 
     class Meta:

@@ -10,7 +10,7 @@ from identity.login.models import ApiToken
 
 class TokenSerializer(ResourceSerializer):
     created_at = serializers.DateTimeField(source="created", read_only=True)
-    expires_at = serializers.DateTimeField(source="expiry", read_only=True)
+    expires_at = serializers.DateTimeField(source="expiry", read_only=True, allow_null=True)
     domain = NameField("domain.name")
     project = NameField("project.name")
 
