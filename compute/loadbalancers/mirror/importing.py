@@ -62,7 +62,7 @@ def import_balancer(state: State, *, place: Mapping[str, Any], network: Network 
     return lb
 
 
-def import_pool(lb: LoadBalancer, state: State, now: datetime) -> None:
+def import_pool(lb: LoadBalancer, state: State, now: datetime) -> PoolBinding:
     """A pool with a group of its own. Its members come with `import_members`."""
     fields = dict(state.fields)
     group = BackendGroup(
@@ -71,7 +71,7 @@ def import_pool(lb: LoadBalancer, state: State, now: datetime) -> None:
         description=str(fields.get("description") or "")[:255],
     )
     group.save(force_insert=True)
-    PoolBinding(
+    binding = PoolBinding(
         loadbalancer=lb,
         backend_group=group,
         associated_type=Association.NONE,
@@ -80,22 +80,34 @@ def import_pool(lb: LoadBalancer, state: State, now: datetime) -> None:
         enabled=fields.get("enabled", True),
         **desired.sticky_columns(fields.get("session_persistence") or {}),
         **_mirrored(state, fields, "pool", now),
-    ).save(force_insert=True)
+    )
+    binding.save(force_insert=True)
+    return binding
 
 
-def import_members(lb: LoadBalancer, binding: PoolBinding, states: Sequence[State], now: datetime) -> None:
-    """Members of a pool that has a row, each with a backend in the pool's group."""
+def import_members(
+    lb: LoadBalancer, binding: PoolBinding, states: Sequence[State], now: datetime
+) -> list[MemberBinding]:
+    """Members of a pool that has a row, each with a backend in the pool's group: the one that is there for its address, as
+    where the group is used by another pool too, or a new one."""
     group = binding.backend_group
-    taken = set(Backend.objects.filter(live(), backend_group=group).values_list("name", flat=True))
+    known = {(b.address, b.port): b for b in Backend.objects.filter(live(), backend_group=group)}
+    taken = {b.name for b in known.values()}
     subnets = {str(s.fields.get("subnet_id") or "") for s in states}
     here = Network.objects.filter(manager=lb.manager, region=lb.region, deleted_at=None, external_id__in=subnets)
     networks = {n.external_id: n for n in here}
     backends, members = [], []
     for state in states:
         f = state.fields
+        mirrored = _mirrored(state, f, "member", now)
+        if backend := known.get((f["address"], f["port"])):
+            # What the group says is wanted here too; where this member differs, that is drift and a person's to decide.
+            mirrored["applied"] |= {"weight": backend.weight, "enabled": backend.enabled}
+            members.append(MemberBinding(pool_binding=binding, backend=backend, **mirrored))
+            continue
         name = unique_name(state.name or f"{group.name}-{f['address']}-{f['port']}", taken)
         taken.add(name)
-        backend = Backend(
+        backend = known[f["address"], f["port"]] = Backend(
             backend_group=group,
             name=name,
             address=f["address"],
@@ -105,17 +117,17 @@ def import_members(lb: LoadBalancer, binding: PoolBinding, states: Sequence[Stat
             network=networks.get(str(f.get("subnet_id") or "")),
         )
         backends.append(backend)
-        members.append(MemberBinding(pool_binding=binding, backend=backend, **_mirrored(state, f, "member", now)))
+        members.append(MemberBinding(pool_binding=binding, backend=backend, **mirrored))
     Backend.objects.bulk_create(backends, batch_size=500)
-    MemberBinding.objects.bulk_create(members, batch_size=500)
+    return MemberBinding.objects.bulk_create(members, batch_size=500)
 
 
-def import_listener(lb: LoadBalancer, state: State, pool_rows: Mapping[str, str], now: datetime) -> None:
+def import_listener(lb: LoadBalancer, state: State, pool_rows: Mapping[str, str], now: datetime) -> Listener:
     """A listener; its default pool is one of `pool_rows` (our rows by the cloud's ids) or is kept by the cloud's id."""
     f = dict(state.fields)
     pool_id = f.pop("default_pool_id", "") or ""
     f["default_pool"] = pool_rows.get(pool_id, f"id:{pool_id}") if pool_id else ""
-    Listener(
+    listener = Listener(
         loadbalancer=lb,
         name=free_name(lb, Listener, state.name or f"{f['protocol']}-{f['port']}"),
         description=str(f.get("description") or "")[:255],
@@ -128,7 +140,9 @@ def import_listener(lb: LoadBalancer, state: State, pool_rows: Mapping[str, str]
         backend_connect_timeout=f.get("timeout_member_connect") or 5000,
         backend_idle_timeout=f.get("timeout_member_data") or 50000,
         **_mirrored(state, f, "listener", now),
-    ).save(force_insert=True)
+    )
+    listener.save(force_insert=True)
+    return listener
 
 
 def _mirrored(state: State, observed: Mapping[str, Any], kind: str, now: datetime) -> dict[str, Any]:

@@ -6,7 +6,7 @@ else, the object is ACTIVE, and the account's policy is *adopt*. What is not our
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -228,9 +228,7 @@ class TreeWriter:
         """Rows for pools that are new to us; True when there were any."""
         known = {s.external_id for s in sight.states.values()} | {w.external_id for w in wanted.all() if w.external_id}
         fresh = [state for state in tree.pools if state.external_id not in known]
-        for state in fresh:
-            import_pool(self.lb, state, self.now)
-        self.count.added += len(fresh)
+        self._added(import_pool(self.lb, state, self.now).backend_group for state in fresh)
         return bool(fresh)
 
     def _import(self, tree: TreeState, wanted: WantedTree, sight: Sight) -> None:
@@ -242,12 +240,17 @@ class TreeWriter:
                 fresh = [m for m in members if m.external_id not in known | tombs]
                 if fresh:
                     binding = PoolBinding.objects.select_related("backend_group").get(pk=pool_rows[pool_id])
-                    import_members(self.lb, binding, fresh, self.now)
-                    self.count.added += len(fresh)
+                    self._added(member.backend for member in import_members(self.lb, binding, fresh, self.now))
         for state in tree.listeners:
             if state.external_id not in known | tombs:
-                import_listener(self.lb, state, pool_rows, self.now)
-                self.count.added += 1
+                self._added([import_listener(self.lb, state, pool_rows, self.now)])
+
+    def _added(self, rows: Iterable[Any]) -> None:
+        """Rows that were found at the cloud: counted and audited."""
+        for row in rows:
+            self.count.added += 1
+            told = entry(self.actor, "import", row, note="found at the cloud", task_id=self.task_id, owned_by=self.lb)
+            self._audit.append(told)
 
     # -- the root
 
