@@ -23,11 +23,10 @@ from core.admin.site import site
 from core.admin.tabs import task_table, value_changes
 from core.admin.tones import Badge, Tone
 from core.admin.words import STEP_BADGES, task_badge, task_title, verb_word
-from core.api.records import TASK_ACTIONS
 from core.engine.plan import Plan
 from core.engine.writing import Change
-from core.errors import UnsupportedOperationError
-from core.tasks import registry
+from core.tasks import guards, previews
+from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, STATES, Task, TaskEvent, TaskStep
 
 CANCEL, RETRY, REVERT = (verb_named(TASK_ACTIONS, name) for name in ("cancel", "retry", "revert"))
@@ -67,14 +66,10 @@ class RevertPage(ChangePage):
         return REVERT.why_not(self.obj, self.actor)
 
     def plan_of(self, call: Callable[[], Change]) -> Plan:
-        preview = registry.get(self.obj.kind).preview
-        return preview(call) if preview is not None else Plan()
+        return previews.preview(call)
 
     def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
-        revert = registry.get(self.obj.kind).revert
-        if revert is None:
-            raise UnsupportedOperationError("There is nothing to take back: this work only reads.")
-        return revert(self.obj, actor=self.actor, plan_digest=plan_digest)
+        return REVERT.perform(self.obj, actor=self.actor, plan_digest=plan_digest)
 
     def done_words(self, change: Change) -> str:
         return f"{task_title(self.obj)} is taken back. Nothing had to be sent to the cloud."
@@ -83,28 +78,9 @@ class RevertPage(ChangePage):
         return "This task takes back what the other one did not finish."
 
 
-def unsuccessful(task: Task) -> bool:
-    """True for a task that ended and did not do what it was to do."""
-    return task.state in (FAILED, CANCELLED, LOST)
-
-
-def stoppable(task: Task) -> bool:
-    """True while asking a task to stop makes a difference."""
-    return task.is_open and task.cancel_requested_at is None
-
-
-def repeatable(task: Task) -> bool:
-    """True for an unsuccessful task that nobody has dealt with yet, of a kind that this version knows."""
-    try:
-        registry.known(task.kind)
-    except LookupError:
-        return False
-    return unsuccessful(task) and task.settled_at is None
-
-
-def has_leftovers(task: Task) -> bool:
-    """True where something may be taken back: the task changes something, did not succeed, and nobody has dealt with it."""
-    return repeatable(task) and bool(task.change_set) and registry.get(task.kind).revert is not None
+def possible(guard: Callable[[Task], str]) -> Callable[[Task], bool]:
+    """Ways out that the task's state rules out are not shown at all; those for which a right is missing are, with the reason."""
+    return lambda task: not guard(task)
 
 
 class PeriodFilter(admin.SimpleListFilter):
@@ -142,9 +118,9 @@ class TaskAdmin(ResourceAdmin):
         ("<uuid:object_id>/revert/", RevertPage, "revert"),
     )
     offers = (
-        Offer("Stop", "cancel", CANCEL, icon="stop_circle", danger=True, post=True, shown=stoppable),
-        Offer("Run again", "retry", RETRY, icon="replay", primary=True, post=True, shown=repeatable),
-        Offer("Take back", "revert", REVERT, icon="undo", shown=has_leftovers),
+        Offer("Stop", "cancel", CANCEL, icon="stop_circle", danger=True, post=True, shown=possible(guards.can_cancel)),
+        Offer("Run again", "retry", RETRY, icon="replay", primary=True, post=True, shown=possible(guards.can_retry)),
+        Offer("Take back", "revert", REVERT, icon="undo", shown=possible(guards.can_revert)),
     )
     empty_title = "No task has run here yet"
     empty_text = (

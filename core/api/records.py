@@ -1,4 +1,4 @@
-"""Tasks and audit events as answers show them: serializers, filter sets and the verbs of tasks. No views, no writing."""
+"""Tasks and audit events as answers show them: serializers and filter sets. No views, no writing."""
 
 from __future__ import annotations
 
@@ -6,73 +6,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.access import Actor
-from core.actions import Action
 from core.api.filters import ChoiceFilter, IdFilter, MomentFilter, ResourceFilterSet, TextFilter
 from core.api.serializers import ResourceSerializer
 from core.audit.models import AuditEvent
-from core.engine.writing import Change, writing
-from core.errors import UnsupportedOperationError
-from core.tasks import registry
-from core.tasks import services as tasks
-from core.tasks.models import CANCELLED, FAILED, LOST, STATES, Task, TaskEvent, TaskStep
+from core.tasks.models import STATES, Task, TaskEvent, TaskStep
 
 TASKS = "core.tasks"
 EVENTS = "core.events"
-
-
-# --- verbs of tasks -------------------------------------------------------------------------------------------------------
-
-
-def task_cancel(task: Task, *, actor: Actor) -> Change:
-    """Ask a task to stop, as an action: the task itself is the answer."""
-    with writing() as done:
-        return done(tasks.cancel(task, actor=actor))
-
-
-def task_retry(task: Task, *, actor: Actor) -> Change:
-    """Run an unsuccessful task again; the new task carries the work."""
-    with writing() as done:
-        return done(task, tasks.retry(task, actor=actor))
-
-
-def task_revert(task: Task, *, actor: Actor) -> Change:
-    """Take back what an unsuccessful task did not get done; a task of its own carries what is left to do at the cloud.
-
-    Raises `UnsupportedOperationError` for work that has nothing to take back.
-    """
-    revert = registry.get(task.kind).revert
-    if revert is None:
-        raise UnsupportedOperationError("There is nothing to take back: this work only reads.")
-    return revert(task, actor=actor)
-
-
-def _can_cancel(task: Task, actor: Actor) -> str:
-    if not task.is_open:
-        return f"It has already ended ({task.state})."
-    return "It was asked to stop already." if task.cancel_requested_at else ""
-
-
-def _can_retry(task: Task, actor: Actor) -> str:
-    if task.state not in (FAILED, CANCELLED, LOST):
-        return f"Only what failed, was cancelled or was lost can be run again; it is {task.state}."
-    return "It was already run again or taken back." if task.settled_at else ""
-
-
-TASK_ACTIONS = (
-    Action(
-        "cancel", "Stop", right=f"{TASKS}.cancel", run=task_cancel, guard=_can_cancel, danger=True, bulk=True,
-        description="Stops between two steps and says what had been sent by then.",
-    ),
-    Action(
-        "retry", "Run again", right=f"{TASKS}.retry", run=task_retry, guard=_can_retry, bulk=True,
-        description="Looks at the cloud first; sends nothing twice.",
-    ),
-    Action(
-        "revert", "Take back", right=f"{TASKS}.revert", run=task_revert, guard=_can_retry, danger=True,
-        description="What it made is deleted, what was not sent gets the value that the cloud has.",
-    ),
-)  # fmt: skip
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------------
@@ -177,8 +117,3 @@ class AuditEventFilterSet(ResourceFilterSet):
 
     class Meta:
         model = AuditEvent
-
-
-def context(**values: Any) -> dict[str, Any]:
-    """The serializer context for rows that show the verbs of tasks."""
-    return {"verbs": {action.name: action for action in TASK_ACTIONS}, **values}

@@ -23,6 +23,8 @@ from core.api.views import ResourceViewSet
 from core.audit.models import AuditEvent
 from core.errors import InputParameterError
 from core.ids import is_id
+from core.tasks import previews
+from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import Task, TaskEvent
 
 # A stream looks this often, sends a sign of life this often, and ends after this long; browsers reconnect by themselves.
@@ -39,7 +41,8 @@ class TaskViewSet(ResourceViewSet):
     serializer_class = records.TaskSerializer
     detail_serializer_class = records.TaskDetailSerializer
     filterset_class = records.TaskFilterSet
-    actions = records.TASK_ACTIONS
+    actions = TASK_ACTIONS
+    preview = previews.preview
     tasks = None  # type: ignore[assignment]  # the tasks below a task are `?parent=`
 
     @classmethod

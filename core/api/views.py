@@ -44,6 +44,7 @@ from core.api.serializers import ResourceSerializer, field_names
 from core.api.writes import Writes
 from core.audit.models import AuditEvent
 from core.errors import InputParameterError
+from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import Task
 
 # What a list comes as, for the schema.
@@ -216,7 +217,7 @@ class ResourceViewSet(Writes):
         carried = AuditEvent.objects.filter(object_id=obj.pk).exclude(task_id=None).values("task_id")
         mine = Q(resource_kind=obj._meta.model_name, resource_id=obj.pk) | Q(pk__in=carried)
         rows = visible_to(Task.objects.filter(mine), self.actor, f"{records.TASKS}.list")
-        verbs = {one.name: one for one in records.TASK_ACTIONS}
+        verbs = {one.name: one for one in TASK_ACTIONS}
         return self.listing(rows, records.TaskFilterSet, records.TaskSerializer, verbs=verbs)
 
     @extend_schema(responses=records.AuditEventSerializer(many=True))

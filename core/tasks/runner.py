@@ -32,7 +32,6 @@ log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 60.0
 MAX_LOSSES = 3
-CHILDREN_PAUSE = 10.0
 
 
 class LeaseLost(Exception):
@@ -198,18 +197,6 @@ class Context:
     def event(self, text: str, *, level: str = "info", **values: Any) -> None:
         """Add a line to the task's event list, whoever owns it by now: it happened."""
         event(self.task.pk, text, level=level, **values)
-
-    def wait_for_children(self) -> Later | None:
-        """For a parent: `Later` while children are open; raises with all reasons when any failed (design, section 5: parts of a
-        sync are children). The end of a child makes its parent due at once, so the pause may be long."""
-        children = list(Task.objects.filter(parent=self.task).values("state", "resource_name", "problem"))
-        if any(c["state"] in OPEN for c in children):
-            return Later(CHILDREN_PAUSE, f"{sum(c['state'] in OPEN for c in children)} parts are still at work")
-        bad = [c for c in children if c["state"] != DONE]
-        if bad:
-            reasons = "; ".join(f"{c['resource_name']}: {(c['problem'] or {}).get('detail', c['state'])}" for c in bad)
-            raise Problem(f"{len(bad)} of {len(children)} parts failed. {reasons}")
-        return None
 
 
 def run_task(task_id: uuid.UUID) -> str:

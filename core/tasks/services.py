@@ -1,4 +1,4 @@
-"""Starting, cancelling, retrying and ending tasks. The only writers of `Task` and `Line` beside the runner.
+"""Starting, cancelling, retrying, taking back and ending tasks. The only writers of `Task` and `Line` beside the runner.
 
 `start` inserts the row in the caller's transaction and rings the doorbell after the commit; a lost ring changes nothing,
 because `sweep` rings again for due rows.
@@ -13,19 +13,22 @@ from typing import Any
 
 import structlog
 from django.db import InterfaceError, OperationalError, models, transaction
-from django.db.models import Q
 from django.db.models.functions import Now
 
-from core.access import Actor
+from core.access import Actor, ensure
 from core.audit import services as audit
-from core.errors import InvalidStatusError, UnsupportedOperationError
+from core.engine.plan import Plan
+from core.engine.writing import Change, writing
+from core.errors import InvalidStatusError, PlanChangedError
 from core.ids import new_id
-from core.tasks import doorbell, registry
-from core.tasks.models import CANCELLED, FAILED, LOST, OPEN, QUEUED, WAITING, Line, Task, TaskEvent, TaskStep
+from core.tasks import doorbell, guards, registry
+from core.tasks.models import CANCELLED, OPEN, QUEUED, WAITING, Line, Task, TaskEvent, TaskStep
 from core.tasks.storable import fitting
 from core.tasks.turns import first_of
 
 log = structlog.get_logger(__name__)
+
+RIGHT = "core.tasks"
 
 # What a database that is not there raises; every other error of the database is a mistake of ours.
 DATABASE_GONE = (OperationalError, InterfaceError)
@@ -50,29 +53,39 @@ def start(
     `line`: the tree it belongs to; tasks of a line run in order, one at a time. `delay`: seconds until it is due; until then it
     stands aside and nobody waits for it. `params` must not hold secrets. Raises `LookupError` for an unknown `kind`.
     """
+    return _insert(
+        kind,
+        actor=actor,
+        delay=delay,
+        resource_kind=resource._meta.model_name or "",
+        resource_id=resource.pk,
+        resource_name=str(getattr(resource, "name", "") or resource)[:255],
+        line=line,
+        parent=parent,
+        project_id=project_id,
+        domain_id=domain_id,
+        change_set=list(change_set),
+        params=dict(params or {}),
+        plan_digest=plan_digest,
+    )
+
+
+def _insert(kind: str, *, actor: Actor, delay: float = 0.0, line: str, **values: Any) -> Task:
     job = registry.known(kind)
     task = Task(
         id=new_id(),
         kind=kind,
         queue=job.queue,
         line=line,
-        parent=parent,
-        resource_kind=resource._meta.model_name or "",
-        resource_id=resource.pk,
-        resource_name=str(getattr(resource, "name", "") or resource)[:255],
-        project_id=project_id,
-        domain_id=domain_id,
         actor_id=actor.user_id,
         actor_name=actor.name,
         scope=actor.scope(),
         request_id=actor.request_id,
         source_address=actor.source_address,
-        change_set=list(change_set),
-        params=dict(params or {}),
-        plan_digest=plan_digest,
         due_at=after(delay),
         rung_at=Now(),
         deadline=after(delay) + job.limit,
+        **values,
     )
     Line.objects.bulk_create([Line(name=line)], ignore_conflicts=True)
     task.save(force_insert=True)
@@ -137,22 +150,21 @@ def ring_next(task: Task) -> None:
         doorbell.ring(task.parent.pk, task.parent.queue)
 
 
-def cancel(task: Task, *, actor: Actor) -> Task:
-    """Ask a task to stop: at once if nobody runs it, else between two steps. Raises `InvalidStatusError` when it has ended."""
-    with transaction.atomic():
-        changed = Task.objects.filter(pk=task.pk, state__in=OPEN, cancel_requested_at=None).update(
-            cancel_requested_at=Now()
-        )
+def cancel(task: Task, *, actor: Actor) -> Change:
+    """Ask a task to stop: at once if nobody runs it, else between two steps.
+
+    Raises `InvalidStatusError` when it has ended or was asked before.
+    """
+    ensure(actor, f"{RIGHT}.cancel", task)
+    with writing() as done:
+        task = _locked(task)
+        _refuse(guards.can_cancel(task))
+        Task.objects.filter(pk=task.pk).update(cancel_requested_at=Now())
+        audit.record(actor, "cancel", task, task_id=task.pk)
+        if not Task.objects.filter(pk=task.pk, lease_until__gt=Now()).exists():
+            end(task, CANCELLED, note=what_happened(task))
         task.refresh_from_db()
-        if not changed and not task.is_open:
-            raise InvalidStatusError(f"The task has already ended ({task.state}); there is nothing to cancel.")
-        if changed:
-            audit.record(actor, "cancel", task, task_id=task.pk)
-        live = Task.objects.filter(pk=task.pk, lease_until__gt=Now()).exists()
-    if not live:
-        end(task, CANCELLED, note=what_happened(task))
-        task.refresh_from_db()
-    return task
+        return done(task)
 
 
 def what_happened(task: Task) -> str:
@@ -164,56 +176,72 @@ def what_happened(task: Task) -> str:
     return f"{done} of {len(states)} steps had been carried out."
 
 
-def retry(task: Task, *, actor: Actor) -> Task:
-    """Run an unsuccessful task again with the same change set. Raises `InvalidStatusError` for one that is open or done,
-    `UnsupportedOperationError` for work that this version does not know."""
-    try:
-        job = registry.known(task.kind)
-    except LookupError:
-        raise UnsupportedOperationError(
-            f"This version of Skydeck does not know the work “{task.kind}”.", hint="Run it again after the upgrade."
-        ) from None
-    with transaction.atomic():
+def retry(task: Task, *, actor: Actor, plan_digest: str = "") -> Change:
+    """Run an unsuccessful task again with the same change set, as the work of who asks; the new task carries it.
+
+    `plan_digest`: of the plan that was read. Without one, after "the cloud changed since you looked", the new plan is what
+    was read, and what running it again confirms. Raises `InvalidStatusError` for a task that is open, done or dealt with, or
+    of a kind that this version does not know, `PlanChangedError` for a digest where there is no plan.
+    """
+    ensure(actor, f"{RIGHT}.retry", task)
+    with writing() as done:
+        task = _locked(task)
+        _refuse(guards.can_retry(task))
+        _check_digest(task, plan_digest)
         settle(task)
-        again = Task.objects.get(pk=task.pk)
-        again.pk, again.id = None, new_id()
-        again._state.adding = True
-        again.state, again.note, again.progress, again.problem = QUEUED, "", 0, None
-        # After "the cloud changed since you looked" the new plan is what was read, and what running it again confirms.
-        again.memory, again.approved = {}, None
-        again.plan_digest = str((task.problem or {}).get("digest", ""))
-        again.cancel_requested_at = again.started_at = again.ended_at = again.settled_at = None
-        again.lease_token, again.lease_until, again.losses, again.runs = "", None, 0, 0
-        again.cloud_reads = again.cloud_writes = 0
-        again.actor_id, again.actor_name, again.request_id = actor.user_id, actor.name, actor.request_id
-        again.due_at, again.rung_at, again.deadline = Now(), Now(), Now() + job.limit
-        again.save(force_insert=True)
-        again.refresh_from_db()
+        copied = ("resource_kind", "resource_id", "resource_name", "line", "parent", "project_id", "domain_id", "change_set",
+                  "params")  # fmt: skip
+        again = _insert(
+            task.kind,
+            actor=actor,
+            plan_digest=plan_digest or str((task.problem or {}).get("digest", "")),
+            **{name: getattr(task, name) for name in copied},
+        )
         audit.record(actor, "retry", task, task_id=again.pk)
-        if job.ended is not None:
-            job.ended(again)
-        transaction.on_commit(lambda: doorbell.ring(again.pk, again.queue), robust=True)
-    return again
+        ended = registry.known(task.kind).ended
+        if ended is not None:
+            ended(again)
+        return done(task, again)
+
+
+def revert(task: Task, *, actor: Actor, plan_digest: str = "") -> Change:
+    """Take back what an unsuccessful task did not get done; a task of its own carries what is left to do at the cloud.
+
+    Raises as `retry` does, also for work that has nothing to take back, and what the kind's own service raises.
+    """
+    ensure(actor, f"{RIGHT}.revert", task)
+    _refuse(guards.can_revert(task))
+    _check_digest(task, plan_digest)
+    take_back = registry.known(task.kind).revert
+    assert take_back is not None, "the guard has looked"
+    return take_back(task, actor=actor, plan_digest=plan_digest)
 
 
 def settle(task: Task) -> None:
-    """Mark an unsuccessful task as dealt with (run again or taken back), once. Raises `InvalidStatusError` when it is open, done or dealt with."""
-    if task.state not in (FAILED, CANCELLED, LOST):
-        raise InvalidStatusError(
-            f"Only a task that failed, was cancelled or was lost can be run again or taken back; this one is {task.state}."
-        )
+    """Mark an unsuccessful task as dealt with, once, inside a service's transaction. Raises `InvalidStatusError` otherwise."""
+    _refuse(guards.can_settle(task))
     if not Task.objects.filter(pk=task.pk, state=task.state, settled_at=None).update(settled_at=Now()):
         raise InvalidStatusError("This task was already run again or taken back.")
+
+
+def _locked(task: Task) -> Task:
+    return Task.objects.select_for_update().get(pk=task.pk)
+
+
+def _refuse(reason: str) -> None:
+    if reason:
+        raise InvalidStatusError(reason)
+
+
+def _check_digest(task: Task, digest: str) -> None:
+    """A kind without a preview makes no plan, so that none can have been read."""
+    if digest not in ("", Plan().digest) and registry.known(task.kind).preview is None:
+        raise PlanChangedError("This work has no steps at a cloud, so no such plan exists.", field="plan")
 
 
 def event(task_id: uuid.UUID, text: str, *, level: str = "info", **values: Any) -> None:
     """Add one line to a task's event list; what is too long for its column is cut."""
     TaskEvent.objects.create(task_id=task_id, **fitting(TaskEvent, text=text, level=level, **values))
-
-
-def open_tasks(resource_ids: Sequence[uuid.UUID]) -> Q:
-    """A filter for open tasks of any of these resources."""
-    return Q(resource_id__in=resource_ids, state__in=OPEN)
 
 
 def after(seconds: float) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
+from compute.loadbalancers.services import listener_create
 from core.access import Actor
 from core.api import tasks as api_tasks
 from core.audit.models import AuditEvent
@@ -20,6 +21,7 @@ from core.tasks.registry import Job
 from identity.directory.models import Project, User
 from tests.api.contract import ReadContract, problem
 from tests.conftest import MakeApi
+from tests.world import REGION, World, ended, web_listener
 
 KIND = "test.nothing"
 URL = "/api/core/tasks/"
@@ -218,5 +220,73 @@ def test_a_task_of_another_version_is_shown_and_refused_with_a_sentence(
     Task.objects.filter(pk=task.pk).update(state=FAILED, problem={"detail": "no"})
     assert api(project_admin).get(f"{URL}{task.pk}/").json()["kind"] == KIND
     for verb in ("retry", "revert"):
-        body = problem(api(project_admin).post(f"{URL}{task.pk}/{verb}/"), 400, "UnsupportedOperationError")
-        assert verb == "revert" or "does not know the work" in body["detail"]
+        body = problem(api(project_admin).post(f"{URL}{task.pk}/{verb}/"), 409, "InvalidStatusError")
+        assert "does not know the work" in body["detail"]
+
+
+# --- plans of running again and taking back -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def half_made(world: World) -> Task:
+    """Work that the cloud's quota stopped after the pool and one member were made."""
+    lb = world.created(listeners=[])
+    world.cloud.quota(REGION, world.cloud_project, member=1, listener=0)
+    change = listener_create(actor=world.actor, loadbalancer=lb, **web_listener(81, ["10.0.0.11", "10.0.0.12"]))
+    world.work()
+    world.cloud.quota(REGION, world.cloud_project, member=-1, listener=-1)
+    return ended(change)
+
+
+@pytest.mark.parametrize(("verb", "does"), [("retry", "create"), ("revert", "delete")])
+def test_a_dry_run_shows_the_steps_and_the_task_is_held_to_them(
+    api: MakeApi, admin: User, world: World, half_made: Task, verb: str, does: str
+) -> None:
+    client, url = api(admin), f"{URL}{half_made.pk}/{verb}/"
+    before = (Task.objects.count(), AuditEvent.objects.count(), world.count())
+    plan = client.post(f"{url}?dry_run=true").json()
+    assert plan["plan"] and {step["verb"] for step in plan["plan"]} == {does}
+    half_made.refresh_from_db()
+    assert half_made.settled_at is None
+    assert (Task.objects.count(), AuditEvent.objects.count(), world.count()) == before
+
+    answer = client.post(f"{url}?plan={plan['digest']}")
+    assert answer.status_code == 202
+    task = Task.objects.get(pk=answer.json()["task"]["id"])
+    assert task.plan_digest == plan["digest"]
+    world.work()
+    task.refresh_from_db()
+    assert task.state == "done", task.problem
+    assert world.count()["member"] == (2 if verb == "retry" else 0)
+
+
+@pytest.mark.parametrize("verb", ["retry", "revert"])
+def test_what_is_not_in_the_confirmed_plan_is_not_sent(
+    api: MakeApi, admin: User, world: World, half_made: Task, verb: str
+) -> None:
+    other = "0" * 64
+    answer = api(admin).post(f"{URL}{half_made.pk}/{verb}/?plan={other}")
+    before = world.count()
+    world.work()
+    task = Task.objects.get(pk=answer.json()["task"]["id"])
+    assert (task.state, task.problem["code"]) == ("failed", "PlanChangedError")
+    assert world.count() == before
+
+
+def test_work_without_steps_has_an_empty_plan_and_takes_no_other(api: MakeApi, project_admin: User, task: Task) -> None:
+    Task.objects.filter(pk=task.pk).update(state=FAILED)
+    client, url = api(project_admin), f"{URL}{task.pk}/retry/"
+    plan = client.post(f"{url}?dry_run=true").json()
+    assert plan["plan"] == [] and Task.objects.count() == 1
+    problem(client.post(f"{url}?plan={'0' * 64}"), 409, "PlanChangedError", field="plan")
+    assert client.post(f"{url}?plan={plan['digest']}").status_code == 202
+
+
+def test_what_only_reads_is_run_again_and_never_taken_back(api: MakeApi, project_admin: User, task: Task) -> None:
+    Task.objects.filter(pk=task.pk).update(state=FAILED)
+    client = api(project_admin)
+    body = client.get(f"{URL}{task.pk}/").json()
+    assert body["can"] == {"cancel": False, "retry": True, "revert": False}
+    for query in ("", "?dry_run=true"):
+        answer = problem(client.post(f"{URL}{task.pk}/revert/{query}"), 409, "InvalidStatusError")
+        assert answer["detail"] == body["why_not"]["revert"]

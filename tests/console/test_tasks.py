@@ -12,7 +12,8 @@ from compute.sync.models import SyncRun
 from core.access import Actor, Decision, Reach
 from core.admin.site import site
 from core.tasks.models import Task, TaskStep
-from tests.console.conftest import few_queries
+from tests.conftest import MakeUser
+from tests.console.conftest import Browser, few_queries
 from tests.world import World
 
 POLL = {"HX-Request": "true"}
@@ -176,3 +177,23 @@ def test_a_run_that_one_may_not_see_is_not_shown(world: World) -> None:
     request.actor = Actor(user_id=None, name="nobody", engine=world.actor.engine)  # type: ignore[attr-defined]
     request.actor._answers["compute.sync_runs.list"] = Decision(Reach.NONE)  # type: ignore[attr-defined]
     assert run_of_task(request, task)[0].rows == []
+
+
+@pytest.mark.parametrize("verb", ["cancel", "retry", "revert"])
+def test_a_post_needs_the_right_and_the_state_too(
+    browser: Browser, boss: Client, make_user: MakeUser, world: World, failed: Task, verb: str
+) -> None:
+    """Whoever posts to the address without having been offered the button gets nothing done."""
+    url = site.admin_for("task").page_url(verb, failed.pk)
+    if verb == "cancel":
+        Task.objects.filter(pk=failed.pk).update(state="queued")
+    reader = make_user("rita", role="project_reader", project=world.project)
+    before = (Task.objects.count(), failed.settled_at)
+    sent = {"_stage": "confirm", "_plan": ""}
+    browser(reader).post(url, sent, follow=True)
+    state = "done" if verb == "cancel" else "running"
+    Task.objects.filter(pk=failed.pk).update(state=state)
+    answer = boss.post(url, sent, follow=True).content.decode()
+    assert "already ended" in answer or "this one is running" in answer
+    failed.refresh_from_db()
+    assert (Task.objects.count(), failed.settled_at, failed.cancel_requested_at) == (*before, None)

@@ -86,7 +86,7 @@ def test_cloud_changed_between_plan_and_confirm(world: World, calls: list[Call])
     assert world.cloud.get(REGION, "member", member["id"])["weight"] == 77
     target.refresh_from_db()
     assert target.weight == 3 and target.status == "sync_conf_failed"
-    again = tasks.retry(task, actor=world.actor)
+    again = ended(tasks.retry(task, actor=world.actor))
     world.work()
     again.refresh_from_db()
     assert again.state == "done" and world.cloud.get(REGION, "member", member["id"])["weight"] == 3
@@ -137,7 +137,7 @@ def test_quota_refused_at_step_three_then_retry(world: World) -> None:
     assert listener(lb, 81).status == "create_failed"
     assert sorted(Backend.objects.values_list("status", flat=True)) == ["create_failed", "create_failed", "enabled"]
     world.cloud.quota(REGION, world.cloud_project, member=-1, listener=-1)
-    again = tasks.retry(task, actor=world.actor)
+    again = ended(tasks.retry(task, actor=world.actor))
     world.work()
     again.refresh_from_db()
     assert again.state == "done", again.problem

@@ -264,7 +264,7 @@ def test_retry_after_a_changed_plan_confirms_the_plan_that_was_shown(world: Worl
     change = services.backend_update(target, actor=world.actor, weight=3, plan_digest=plan.digest)
     world.work()
     world.cloud.change(REGION, "member", member_of(world, "10.0.0.5")["id"], weight=88)
-    again = tasks.retry(ended(change), actor=world.actor)
+    again = ended(tasks.retry(ended(change), actor=world.actor))
     world.work()
     again.refresh_from_db()
     assert again.state == "failed" and again.problem["code"] == "PlanChangedError"

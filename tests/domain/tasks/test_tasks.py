@@ -4,6 +4,7 @@ that slept finds out before it sends; dead workers' tasks come back."""
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -12,13 +13,27 @@ from django.db import connection, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.errors import InputParameterError, InvalidStatusError
+from core.access import Actor, Decision, Reach
+from core.errors import ForbiddenError, InputParameterError, InvalidStatusError, ResourceNotFoundError
+from core.ids import new_id
 from core.tasks import doorbell, periodic, registry, runner, services
+from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, QUEUED, RUNNING, WAITING, Line, Task, TaskStep
 from core.tasks.registry import Job, Later
 from core.tasks.runner import Context, LeaseLost, run_task
 from identity.models import Domain
 from tests.domain.tasks.conftest import ACTOR, LOG, Died, note, start
+
+
+@dataclass
+class FixedEngine:
+    """Grants these rights and no other."""
+
+    rights: dict[str, Reach]
+
+    def decide(self, actor: Actor, right: str) -> Decision:
+        return Decision(self.rights.get(right, Reach.NONE), policy="test")
+
 
 # --- claiming -------------------------------------------------------------------------------------------------------------
 
@@ -78,38 +93,19 @@ def test_the_fence_rises_with_each_holder(job: Any, thing: Domain) -> None:
 
 def test_a_child_runs_under_its_parents_hold(job: Any, thing: Domain) -> None:
     def parent(context: Context) -> Later | None:
-        if not context.task.memory.get("started"):
-            start(thing, context.task.line, parent=context.task)
-            start(thing, context.task.line, parent=context.task)
-            context.remember(started=True)
-        return context.wait_for_children()
+        if context.task.memory.get("started"):
+            return None
+        start(thing, context.task.line, parent=context.task)
+        start(thing, context.task.line, parent=context.task)
+        context.remember(started=True)
+        return Later(60, "for its parts")
 
     job(lambda context: note(context) if context.task.parent_id else parent(context))
     task = start(thing)
     assert run_task(task.pk) == "later"
     children = list(task.children.order_by("id"))
     assert [run_task(c.pk) for c in children] == ["done", "done"]
-    assert run_task(task.pk) == "done"
-
-
-def test_a_parent_fails_with_all_reasons(job: Any, thing: Domain) -> None:
-    def run(context: Context) -> Later | None:
-        if context.task.parent_id:
-            raise InputParameterError(f"no {context.task.params['n']}.")
-        if not context.task.memory.get("started"):
-            for n in (1, 2):
-                start(thing, context.task.line, parent=context.task, params={"n": n})
-            context.remember(started=True)
-        return context.wait_for_children()
-
-    job(run)
-    task = start(thing)
-    run_task(task.pk)
-    for child in task.children.order_by("id"):
-        run_task(child.pk)
-    run_task(task.pk)
-    task.refresh_from_db()
-    assert task.state == FAILED and "no 1." in task.problem["detail"] and "no 2." in task.problem["detail"]
+    assert run_task(task.pk) == "done", "the end of a child makes its parent due at once"
 
 
 # --- leases ---------------------------------------------------------------------------------------------------------------
@@ -246,7 +242,8 @@ def test_retry_makes_a_new_task_once(job: Any, thing: Domain) -> None:
     task = start(thing, change_set=[{"id": "x"}])
     services.cancel(task, actor=ACTOR)
     task.refresh_from_db()
-    again = services.retry(task, actor=ACTOR)
+    again = services.retry(task, actor=ACTOR).task
+    assert again is not None
     assert again.pk != task.pk and again.change_set == task.change_set
     with pytest.raises(InvalidStatusError):
         services.retry(task, actor=ACTOR)
@@ -254,6 +251,72 @@ def test_retry_makes_a_new_task_once(job: Any, thing: Domain) -> None:
     again.refresh_from_db()
     with pytest.raises(InvalidStatusError):
         services.retry(again, actor=ACTOR)
+
+
+def test_who_runs_it_again_is_whose_work_it_is(job: Any, thing: Domain) -> None:
+    job(note)
+    task = start(thing, params={"n": 1}, change_set=[{"id": "x"}], project_id=thing.pk, domain_id=thing.pk)
+    services.end(task, FAILED)
+    engine = FixedEngine({"core.tasks.retry": Reach.DOMAIN})
+    someone = Actor(
+        user_id=new_id(), name="ada", engine=engine, reach=Reach.DOMAIN, domain_id=thing.pk, source_address="192.0.2.7",
+        request_id="req-ada",
+    )  # fmt: skip
+    again = services.retry(task, actor=someone).task
+    assert again is not None
+    again.refresh_from_db()
+    who = (again.actor_id, again.actor_name, again.scope, again.source_address, again.request_id)
+    assert who == (someone.user_id, "ada", someone.scope(), "192.0.2.7", "req-ada")
+    copied = ("kind", "queue", "line", "resource_kind", "resource_id", "resource_name", "project_id", "domain_id",
+              "change_set", "params")  # fmt: skip
+    assert [getattr(again, name) for name in copied] == [getattr(task, name) for name in copied]
+    assert (again.state, again.settled_at, again.memory, again.runs) == (QUEUED, None, {}, 0)
+
+
+@pytest.mark.parametrize("verb", ["cancel", "retry", "revert"])
+def test_each_verb_asks_for_its_right_on_the_very_task(job: Any, thing: Domain, verb: str) -> None:
+    back: list[Task] = []
+    job(note, revert=lambda task, **values: back.append(task))
+    task = start(thing, change_set=[{"id": "x"}], domain_id=thing.pk)
+    if verb != "cancel":
+        services.end(task, FAILED)
+
+    def someone(rights: dict[str, Reach], domain_id: Any = thing.pk) -> Actor:
+        return Actor(user_id=new_id(), name="ada", engine=FixedEngine(rights), reach=Reach.DOMAIN, domain_id=domain_id)
+
+    others = {f"core.tasks.{one}": Reach.SYSTEM for one in ("get", "list", "cancel", "retry", "revert") if one != verb}
+    mine = {f"core.tasks.{verb}": Reach.DOMAIN}
+    for actor, refused in ((someone(others), ForbiddenError), (someone(mine, new_id()), ResourceNotFoundError)):
+        with pytest.raises(refused):
+            getattr(services, verb)(task, actor=actor)
+    task.refresh_from_db()
+    assert not back and Task.objects.count() == 1 and (task.cancel_requested_at, task.settled_at) == (None, None)
+    getattr(services, verb)(task, actor=someone(mine))
+
+
+@pytest.mark.parametrize(
+    ("verb", "values", "words"),
+    [
+        ("cancel", {"state": DONE}, "already ended"), ("cancel", {"cancel_requested_at": "2026-01-01T00:00:00Z"}, "asked"),
+        ("retry", {"state": DONE}, "this one is done"), ("retry", {"state": RUNNING}, "this one is running"),
+        ("retry", {"state": LOST, "settled_at": "2026-01-01T00:00:00Z"}, "already run again or taken back"),
+        ("revert", {"state": DONE}, "this one is done"), ("revert", {"state": FAILED}, "only reads"),
+        ("retry", {"state": FAILED, "kind": "of.tomorrow"}, "does not know"),
+        ("revert", {"state": FAILED, "kind": "of.tomorrow"}, "does not know"),
+    ],
+)  # fmt: skip
+def test_services_and_offers_give_the_same_reason(
+    job: Any, thing: Domain, verb: str, values: dict[str, Any], words: str
+) -> None:
+    job(note)
+    task = start(thing)
+    Task.objects.filter(pk=task.pk).update(**values)
+    task.refresh_from_db()
+    why = next(one for one in TASK_ACTIONS if one.name == verb).why_not(task, ACTOR)
+    assert words in why
+    with pytest.raises(InvalidStatusError) as refused:
+        getattr(services, verb)(task, actor=ACTOR)
+    assert refused.value.detail == why
 
 
 # --- the doorbell ---------------------------------------------------------------------------------------------------------
