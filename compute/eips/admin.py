@@ -34,6 +34,8 @@ def binding_badge(eip: Eip, *, at_work: bool) -> Badge:
     port = str(eip.applied.get("port_id") or "")
     if eip.loadbalancer is not None:
         if port and port == eip.loadbalancer.port_id:
+            if not at_work and eip.observed.get("port_id", port) != port:
+                return Badge(Tone.WARN, "changed outside", "Somebody unbound it, or bound it elsewhere, at the cloud.")
             return Badge(Tone.OK, "in use")
         if at_work:
             return Badge(Tone.MOTION, "being bound", "It is bound as soon as the task of its load balancer is done.")

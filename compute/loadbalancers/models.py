@@ -81,7 +81,11 @@ class LoadBalancer(Base, Desired, Mirrored):
                 name="loadbalancer_external",
             ),
         ]
-        indexes = [models.Index(fields=["project", "deleted_at"]), models.Index(fields=["name"])]
+        indexes = [
+            models.Index(fields=["project", "deleted_at"]),
+            models.Index(fields=["name"]),
+            models.Index(fields=["port_id"]),
+        ]
 
     def __str__(self) -> str:
         return self.name

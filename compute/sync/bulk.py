@@ -9,7 +9,7 @@ most of it at once: such a listing is held for a person.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from compute.sync.models import PARTIAL, SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
 from compute.sync.scopes import Covered, OpenPort, Scope, Scopes, is_gone, not_read
 from core.audit.services import entry, record_many
+from identity.models import Project
 
 CHUNK = 500
 MIRRORED = [
@@ -65,13 +66,15 @@ def chunks(items: Iterable[State], size: int = CHUNK) -> Iterator[list[State]]:
 class FlatMirror(ABC):
     """One flat kind of one region.
 
-    `word`: its plural, for people. `names`: the columns of ours that `columns` may give. A subclass says what is listed
-    (`states`) and what an object means in our columns (`columns`).
+    `word`: its plural, for people. `names`: the columns of ours that `columns` may give. `wishes`: those of them that people
+    ask for; `version` rises with them. A subclass says what is listed (`states`) and what an object means in our columns
+    (`columns`).
     """
 
     model: ClassVar[Any]
     word: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
+    wishes: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, reading: Reading, scopes: Scopes, part: SyncPart, region: CloudRegion, ports: OpenPort) -> None:
         self.reading = reading
@@ -97,9 +100,21 @@ class FlatMirror(ABC):
         """The live rows of this kind and place, with all that `columns` and the audit trail read."""
         return with_account(self.model.objects.filter(**self.place, deleted_at=None).select_related("project"))
 
-    def prepare(self, chunk: Sequence[State]) -> None:
-        """Load what `columns` needs beside the row. Called with the chunk's rows locked."""
+    def prepare(self, chunk: Sequence[State], rows: Collection[Any]) -> None:
+        """Load what `columns` needs beside the row. `rows`: the chunk's rows, which are locked."""
         return
+
+    def same(self, row: Any, item: State, values: Mapping[str, Any]) -> bool:
+        """True when nothing has to be written."""
+        return (
+            row is not None
+            and row.observed_digest == item.digest()
+            and all(getattr(row, k) == v for k, v in values.items())
+        )
+
+    def keep(self, row: Any) -> bool:
+        """True for a row that stays although the cloud has the object no more. Called with the row locked."""
+        return False
 
     def read(self) -> None:
         """Read the whole listing, through every login. Raises what the listing raises: then nothing is removed."""
@@ -118,13 +133,15 @@ class FlatMirror(ABC):
         with self.reading.context.owning():
             found = self.rows().filter(external_id__in=[s.external_id for s in chunk]).select_for_update(of=("self",))
             rows = {row.external_id: row for row in found}
-            self.prepare(chunk)
+            self.prepare(chunk, rows.values())
             wanted = [
                 (item, values)
                 for item in chunk
                 if (values := self._values(item, rows.get(item.external_id), scope)) is not None
             ]
-            moved = [(item, values) for item, values in wanted if not _same(rows.get(item.external_id), item, values)]
+            moved = [
+                (item, values) for item, values in wanted if not self.same(rows.get(item.external_id), item, values)
+            ]
             busy = rows_in_flight([rows[i.external_id] for i, _ in moved if i.external_id in rows], began)
             added, changed, audit = [], [], []
             for item, values in moved:
@@ -139,10 +156,13 @@ class FlatMirror(ABC):
                 else:
                     changed.append(row)
                     audit += self._told(row, values)
+                    if any(getattr(row, name) != values[name] for name in self.wishes if name in values):
+                        row.version += 1
                 _write(row, item, values)
             self.model.objects.bulk_create(added, batch_size=CHUNK)
-            self.model.objects.bulk_update(changed, [*MIRRORED, *self.names], batch_size=CHUNK)
-            record_many(audit)
+            versioned = ["version"] if self.wishes else []
+            self.model.objects.bulk_update(changed, [*MIRRORED, *self.names, *versioned], batch_size=CHUNK)
+            record_many([*self._imported(added), *audit])
             self.part.added += len(added)
             self.part.changed += len(changed)
             self.part.unchanged += len(wanted) - len(moved)
@@ -163,6 +183,13 @@ class FlatMirror(ABC):
         if values is None:
             self.part.skipped += 1
         return values
+
+    def _imported(self, added: Sequence[Any]) -> list[Any]:
+        """The audit rows of what is new. Two queries at most, for the projects and the account that own it."""
+        projects = Project.objects.in_bulk({row.project_id for row in added if row.project_id})
+        for row in added:
+            row.project = projects.get(row.project_id)
+        return [entry(self.reading.actor, "import", row, note="found at the cloud") for row in added]
 
     def _told(self, row: Any, values: Mapping[str, Any]) -> list[Any]:
         """The audit row of a change outside; none when only what the cloud says about the object moved."""
@@ -192,7 +219,7 @@ class FlatMirror(ABC):
         with self.reading.context.owning():
             rows = list(self.rows().filter(pk__in=gone).select_for_update(of=("self",)))
             busy = rows_in_flight(rows, began)
-            dead = [row for row in rows if row.pk not in busy]
+            dead = [row for row in rows if row.pk not in busy and not self.keep(row)]
             self.model.objects.filter(pk__in=[row.pk for row in dead]).update(deleted_at=timezone.now())
             record_many(entry(self.reading.actor, "delete", row, note="gone outside") for row in dead)
             self.part.gone += len(dead)
@@ -229,14 +256,6 @@ def held(part: SyncPart, gone: int, total: int, word: str) -> bool:
         "the account's user still sees it all there, then sync again."
     )
     return True
-
-
-def _same(row: Any, item: State, values: Mapping[str, Any]) -> bool:
-    return (
-        row is not None
-        and row.observed_digest == item.digest()
-        and all(getattr(row, k) == v for k, v in values.items())
-    )
 
 
 def _write(row: Any, item: State, values: Mapping[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef
 
+from compute.accounts.choices import DriftPolicy
 from compute.clouds.ports import Region
 from compute.clouds.specs import State
 from compute.eips.models import Eip
@@ -15,6 +16,7 @@ from compute.loadbalancers.choices import AddressType
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
 from compute.sync.bulk import FlatMirror
+from core.audit.services import entry, record_many
 
 
 class Vpcs(FlatMirror):
@@ -68,7 +70,7 @@ class Networks(FlatMirror):
     def look(self, port: Region, external_id: str) -> State:
         return port.network.subnet(external_id)
 
-    def prepare(self, chunk: Sequence[State]) -> None:
+    def prepare(self, chunk: Sequence[State], rows: Collection[Any]) -> None:
         wanted = {str(item.refs.get("network_id")) for item in chunk}
         found = Vpc.objects.filter(**self.place, deleted_at=None, external_id__in=wanted)
         self.vpcs = {v.external_id: v for v in found.only("id", "external_id", "is_shared")}
@@ -94,7 +96,8 @@ class Networks(FlatMirror):
 
 
 class Eips(FlatMirror):
-    """Floating IPs. What they are bound to is taken over, unless somebody's wish for one is not at the cloud yet."""
+    """Floating IPs. What they are bound to is taken over, unless somebody's wish for one is not at the cloud yet, or the account's
+    policy is *hold* and the wish is another: then it is told, and a person decides (design 4)."""
 
     model = Eip
     word = "floating IPs"
@@ -109,6 +112,7 @@ class Eips(FlatMirror):
         "associate_id",
         "applied",
     )
+    wishes = ("loadbalancer_id",)
 
     def states(self, port: Region) -> Iterable[State]:
         return port.network.floating_ips()
@@ -123,12 +127,14 @@ class Eips(FlatMirror):
         super().read()
         self._tell_balancers()
 
-    def prepare(self, chunk: Sequence[State]) -> None:
+    def prepare(self, chunk: Sequence[State], rows: Collection[Any]) -> None:
         """The networks, and the balancers behind the ports: those of the listing, and those that we bound addresses to."""
         wanted = {str(item.fields.get("network_id")) for item in chunk}
         vpcs = Vpc.objects.filter(**self.place, deleted_at=None, external_id__in=wanted)
         self.vpcs = dict(vpcs.values_list("external_id", "pk"))
-        trees = LoadBalancer.objects.filter(**self.place, deleted_at=None).exclude(port_id="")
+        ports = {str(item.fields.get("port_id") or "") for item in chunk}
+        ports |= {str(row.applied.get("port_id") or "") for row in rows}
+        trees = LoadBalancer.objects.filter(**self.place, deleted_at=None, port_id__in=ports - {""})
         self.trees = dict(trees.values_list("port_id", "pk"))
         holders = Eip.objects.filter(deleted_at=None, loadbalancer__in=self._bound(chunk))
         self.holders = dict(holders.values_list("loadbalancer_id", "external_id"))
@@ -150,13 +156,38 @@ class Eips(FlatMirror):
             return values  # a wish that is not at the cloud yet stands: only what the cloud says is recorded
         lb = self.trees.get(port_id) if port_id else None
         server = str(item.refs.get("device_owner", "")).startswith("compute:")
-        return {
-            **values,
-            "loadbalancer_id": self._take(lb, item) if lb else None,
+        use = {
             "associate_type": "" if not port_id else "loadbalancer" if lb else "server" if server else "unknown",
             "associate_id": str(lb or item.refs.get("device_id") or port_id) if port_id else "",
+        }
+        if row is not None and self.holds and lb != row.loadbalancer_id:
+            self.part.note(f"{row} was {'bound' if port_id else 'unbound'} outside; that is not taken over")
+            # Where nobody wants it on a balancer, its use is told as it is, so that nobody takes it for free.
+            return values if row.loadbalancer_id else {**values, **use}
+        return {
+            **values,
+            **use,
+            "loadbalancer_id": self._take(lb, item) if lb else None,
             "applied": {"port_id": port_id},
         }
+
+    @property
+    def holds(self) -> bool:
+        """True when what was changed outside is shown and not taken over."""
+        return self.reading.account.drift_policy == DriftPolicy.HOLD
+
+    def same(self, row: Any, item: State, values: Mapping[str, Any]) -> bool:
+        """As ever; and what a task saw of it since the last listing is what the listing says."""
+        port_id = str(item.fields.get("port_id") or "")
+        return super().same(row, item, values) and str(row.observed.get("port_id") or "") == port_id
+
+    def keep(self, row: Eip) -> bool:
+        """An address that somebody wants on a balancer stays when it is gone, under *hold*. One that nobody uses goes."""
+        if not self.holds or row.loadbalancer_id is None:
+            return False
+        self.part.note(f"{row} is missing in the cloud")
+        Eip.objects.filter(pk=row.pk).exclude(status="unknown").update(status="unknown")
+        return True
 
     def _is_pending(self, row: Eip, port_id: str) -> bool:
         """True for a wish that neither the cloud's answer to us nor this listing agrees with.
@@ -180,12 +211,25 @@ class Eips(FlatMirror):
         return None
 
     def _tell_balancers(self) -> None:
+        """Whether a balancer is reached from outside follows from its address; of our own, only that it is."""
         trees = LoadBalancer.objects.filter(**self.place, deleted_at=None)
-        bound = Q(eips__isnull=False, eips__deleted_at=None)
-        imported = Q(address_type=AddressType.INTERNET, provisioning_status="ACTIVE", project_src="cloud")
+        bound = Exists(Eip.objects.filter(loadbalancer=OuterRef("pk"), deleted_at=None))
+        imported = {"provisioning_status": "ACTIVE", "project_src": "cloud"}
         with self.reading.context.owning():
-            trees.filter(bound, address_type=AddressType.INTRANET).update(address_type=AddressType.INTERNET)
-            trees.exclude(bound).filter(imported).update(address_type=AddressType.INTRANET)
+            self._turn(trees.filter(bound, address_type=AddressType.INTRANET), AddressType.INTERNET)
+            self._turn(trees.filter(~bound, address_type=AddressType.INTERNET, **imported), AddressType.INTRANET)
+
+    def _turn(self, trees: models.QuerySet[LoadBalancer], address_type: AddressType) -> None:
+        rows = list(trees.select_related("project").select_for_update(of=("self",)))
+        found = LoadBalancer.objects.filter(pk__in=[row.pk for row in rows])
+        found.update(address_type=address_type, version=F("version") + 1)
+        record_many(
+            entry(
+                self.reading.actor, "update", row, note="changed outside",
+                before={"address_type": row.address_type}, after={"address_type": address_type},
+            )
+            for row in rows
+        )  # fmt: skip
 
 
 def _own_project(mirror: FlatMirror, item: State) -> Any:

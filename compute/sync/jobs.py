@@ -28,6 +28,7 @@ def sync_account(context: Context) -> None:
     if account.deleted_at is not None:
         return
     manager = CloudProvider.objects.get(account=account)
+    manager.account = account  # whose domain owns what is read, without its secret
     with context.owning():
         _interrupt(SyncRun.objects.filter(account=account, state=RUNNING))
         run = SyncRun.objects.create(account=account, task_id=context.task.pk, started_by=context.task.actor_name)

@@ -18,11 +18,18 @@ from tests.world import World
 
 
 def shown(
-    *, at_work: bool = False, lb: dict[str, str] | None = None, port: str = "", holder: str = "", failure: Any = None
+    *,
+    at_work: bool = False,
+    lb: dict[str, str] | None = None,
+    port: str = "",
+    holder: str = "",
+    failure: Any = None,
+    seen: dict[str, str] | None = None,
 ) -> tuple[str, str]:
-    """What an address looks like. `lb`: the wanted balancer; `port`: where it is at the cloud; `holder`: of somebody else."""
+    """What an address looks like. `lb`: the wanted balancer; `port`: where the cloud put it for us; `holder`: of somebody else;
+    `seen`: what the cloud said last."""
     wanted = LoadBalancer(**lb) if lb is not None else None
-    eip = Eip(loadbalancer=wanted, applied={"port_id": port}, associate_id=holder, failure=failure)
+    eip = Eip(loadbalancer=wanted, applied={"port_id": port}, associate_id=holder, failure=failure, observed=seen or {})
     badge = binding_badge(eip, at_work=at_work)
     return badge.text, str(badge.tone)
 
@@ -32,6 +39,9 @@ def shown(
     [
         ({}, ("free", Tone.OFF)),
         ({"lb": {"port_id": "p"}, "port": "p"}, ("in use", Tone.OK)),
+        ({"lb": {"port_id": "p"}, "port": "p", "seen": {"port_id": "p"}}, ("in use", Tone.OK)),
+        ({"lb": {"port_id": "p"}, "port": "p", "seen": {"port_id": ""}}, ("changed outside", Tone.WARN)),
+        ({"lb": {"port_id": "p"}, "port": "p", "seen": {"port_id": "q"}}, ("changed outside", Tone.WARN)),
         ({"holder": "server-1", "port": "q"}, ("in use", Tone.OK)),
         ({"lb": {"port_id": "p"}, "at_work": True}, ("being bound", Tone.MOTION)),
         ({"lb": {"port_id": ""}, "at_work": True}, ("being bound", Tone.MOTION)),
