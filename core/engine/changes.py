@@ -105,9 +105,16 @@ class Changes:
         """A row without a tombstone is on its way out."""
         self._note("delete", row, [getattr(row, "version", 0)] * 2, {})
 
-    def restored(self, row: Any) -> None:
-        """A tombstone was taken back."""
-        self._note("restore", row, [getattr(row, "version", 0)] * 2, {})
+    def restored(self, row: Any, **values: Any) -> None:
+        """Take a tombstone back; `values` are columns that change with it, as a name that was given away meanwhile."""
+        fields = {n: [plain(getattr(row, n)), plain(v)] for n, v in values.items() if getattr(row, n) != v}
+        versions = [0, 0]
+        if _has_version(type(row)):
+            versions = [row.version, row.version + 1]
+            row.version += 1
+            values["version"] = row.version
+        type(row).objects.filter(pk=row.pk).update(delete_requested_at=None, failure=None, **values)
+        self._note("restore", row, versions, fields)
 
     def write_audit(self, *, task_id: uuid.UUID | None = None) -> None:
         """Write the audit rows, at the end of the transaction, with the task that carries the changes."""

@@ -60,6 +60,11 @@ class Step:
         }  # fmt: skip
 
 
+# A digest has so many characters of each step's mark, and names so many steps one by one.
+SHORT, NAMED_STEPS = 12, 30
+DIGEST_LENGTH = NAMED_STEPS * (SHORT + 1)
+
+
 @dataclass(frozen=True)
 class Plan:
     """Steps in the order in which they are carried out, and what a person should know before."""
@@ -69,8 +74,17 @@ class Plan:
 
     @property
     def digest(self) -> str:
-        """Names this very plan; a confirmed digest is held against the plan that the task makes."""
-        return hashlib.sha256("\n".join(sorted(s.mark for s in self.steps)).encode()).hexdigest()
+        """Names this very plan: step by step while they are few, so that what is left of a plan is known as part of it; as a
+        whole where they are many. At most `DIGEST_LENGTH` characters."""
+        marks = sorted(s.mark for s in self.steps)
+        if not 0 < len(marks) <= NAMED_STEPS:
+            return hashlib.sha256("\n".join(marks).encode()).hexdigest()
+        return "-".join(mark[:SHORT] for mark in marks)
+
+    def within(self, digest: str) -> bool:
+        """True when every step was in the plan that `digest` names (design 4: a task stops at a step that was not in it)."""
+        known = digest.split("-")
+        return self.digest == digest or all(s.mark[:SHORT] in known for s in self.steps)
 
     @property
     def marks(self) -> frozenset[str]:

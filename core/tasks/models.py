@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from core.access import Owner
+from core.engine.plan import DIGEST_LENGTH
 from core.ids import new_id
 
 QUEUED, RUNNING, WAITING = "queued", "running", "waiting"
@@ -49,7 +50,7 @@ class Task(models.Model):
     # What this task may send: [{"kind", "id", "verb", "version": [before, after], "fields": {name: [before, after]}}]
     change_set = models.JSONField(default=list)
     params = models.JSONField(default=dict)
-    plan_digest = models.CharField(max_length=64, blank=True, default="")
+    plan_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True, default="")
     # Marks of the steps that were in the confirmed plan, stored when the digest was first found to fit.
     approved = models.JSONField(null=True)
 

@@ -160,7 +160,10 @@ class Context:
             self.reads = 0
 
     def show_steps(self, steps: Sequence[tuple[str, str]]) -> None:
-        """Store the plan's steps as (mark, sentence); marks that are there already keep their state."""
+        """Store the plan's steps as (mark, sentence); marks that are there already keep their state.
+
+        Steps of before that are not among them any more are over: what had been sent is done, the rest was not needed.
+        """
         known = set(TaskStep.objects.filter(task=self.task).values_list("mark", flat=True))
         fresh = [(mark, sentence) for mark, sentence in steps if mark not in known]
         rows = [
@@ -169,6 +172,9 @@ class Context:
         ]
         with self.owning():
             TaskStep.objects.bulk_create(rows, ignore_conflicts=True)
+            over = TaskStep.objects.filter(task=self.task).exclude(mark__in=[mark for mark, _ in steps])
+            over.filter(state=TaskStep.RUNNING).update(state=TaskStep.DONE, ended_at=Now())
+            over.filter(state__in=(TaskStep.PENDING, TaskStep.FAILED)).update(state=TaskStep.SKIPPED, ended_at=Now())
 
     def step_started(self, mark: str) -> None:
         with self.owning():

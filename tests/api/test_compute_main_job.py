@@ -133,7 +133,7 @@ def test_the_main_job(cloud: Outside, client: Api) -> None:
     assert [(s["verb"], s["kind"]) for s in plan["plan"]] == [
         ("create", "loadbalancer"), ("create", "pool"), ("create", "member"), ("create", "member"), ("create", "listener"),
     ]  # fmt: skip
-    assert all(s["sentence"] for s in plan["plan"]) and len(plan["digest"]) == 64
+    assert all(s["sentence"] for s in plan["plan"]) and plan["digest"]
     assert cloud.dump(REGION) == empty and not LoadBalancer.objects.exists()
 
     answer = client.post(f"{url}?plan={plan['digest']}", body)

@@ -107,7 +107,7 @@ def test_a_dry_run_stores_nothing_and_sends_nothing(
     answer = WRITES[name](client, tree, "?dry_run=true")
     assert answer.status_code == 200, answer.content
     plan = answer.json()
-    assert plan["plan"] and len(plan["digest"]) == 64
+    assert plan["plan"] and plan["digest"]
     for step in plan["plan"]:
         assert (
             step["sentence"] and step["verb"] and step["kind"] and set(step["impact"]) == {"interrupts", "final", "why"}

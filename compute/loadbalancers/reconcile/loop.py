@@ -9,8 +9,6 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from django.utils import timezone
-
 from compute.clouds.calls import watching
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
 from compute.clouds.specs import TreeState
@@ -130,7 +128,8 @@ class Reconciler:
 
     def _refuse_missing(self, tree: TreeState | None) -> None:
         if tree is None and self.lb.external_id and self.lb.delete_requested_at is None:
-            storing.missing(self.lb)
+            with self.context.owning():
+                storing.missing(self.lb)
             raise Gone(
                 f"Load balancer {self.lb.name} is missing at the cloud.",
                 hint="It was removed outside. Delete it here, or create it anew.",
@@ -149,24 +148,23 @@ class Reconciler:
                 rules.check_offered(algorithms, self.region.balancer.capabilities().algorithms)
             return todo
         except Problem as problem:
-            LoadBalancer.objects.filter(pk=self.lb.pk).update(failure=problem.as_dict())
+            with self.context.owning():
+                storing.unplannable(self.lb, problem)
             raise
 
     def _hold_to_plan(self, todo: Plan) -> None:
         """Show the steps; hold them against the plan that a person confirmed."""
         task = self.task
         if task.plan_digest and task.approved is None:
-            # What somebody changed once more meanwhile is another task's: less to do than was confirmed is no surprise.
-            if todo.steps and todo.digest != task.plan_digest:
+            # Less to do than was confirmed is no surprise: others did it, or changed it once more in a task of their own.
+            if not todo.within(task.plan_digest):
                 self._stop_changed(todo)
             task.approved = sorted(todo.marks)
-            if not self.context.mine().update(approved=task.approved):
-                raise InvalidStatusError("The task is no longer this worker's.")
+            with self.context.owning():
+                self.context.mine().update(approved=task.approved)
         elif task.approved is not None and not todo.marks <= set(task.approved):
             self._stop_changed(todo)
         self.context.show_steps([(s.mark, s.sentence) for s in todo.steps])
-        over = TaskStep.objects.filter(task=task).exclude(mark__in=todo.marks).exclude(state=TaskStep.DONE)
-        over.update(state=TaskStep.DONE, ended_at=timezone.now())
 
     def _stop_changed(self, todo: Plan) -> None:
         raise PlanChangedError(
@@ -225,7 +223,8 @@ class Reconciler:
             if root is not None and root.provisioning == "ERROR":
                 raise LookAgain
             if root is not None and new_tree:
-                storing.at_rest(self.lb, root)
+                with self.context.owning():
+                    storing.at_rest(self.lb, root)
         for step in batch:
             self.context.step_done(step.mark)
         if self.task.memory.get("doubts"):
@@ -248,7 +247,8 @@ class Reconciler:
                 f"{_not_done(step)}: {refusal.detail}", cause=refusal.cause, cloud_request_id=refusal.cloud_request_id,
                 hint=refusal.hint,
             )  # fmt: skip
-            storing.refused(step, problem)
+            with self.context.owning():
+                storing.refused(step, problem)
             self._count_out(step, problem)
 
     def _leave_out(self, batch: Sequence[Step]) -> None:

@@ -80,6 +80,11 @@ def refused(step: Step, problem: Problem) -> None:
     ROWS[step.kind].objects.filter(pk=step.row).update(failure=problem.as_dict())
 
 
+def unplannable(lb: LoadBalancer, problem: Problem) -> None:
+    """What is wanted cannot be planned at all: the balancer keeps the reason."""
+    LoadBalancer.objects.filter(pk=lb.pk).update(failure=problem.as_dict())
+
+
 def missing(lb: LoadBalancer) -> None:
     """The cloud does not have the balancer any more. The first moment of that is kept."""
     LoadBalancer.objects.filter(pk=lb.pk, missing_since=None).update(missing_since=timezone.now())

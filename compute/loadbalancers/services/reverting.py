@@ -69,13 +69,12 @@ def _revert_entry(entry: Mapping[str, Any], changes: Changes) -> None:
 
 def _revive(row: Any, changes: Changes) -> None:
     """Forget a deletion; a name that was given away meanwhile gets a suffix."""
-    values: dict[str, Any] = {"delete_requested_at": None, "failure": None}
+    values: dict[str, Any] = {}
     scope = {LoadBalancer: "project_id", Backend: "backend_group_id"}.get(type(row), "loadbalancer_id")
     if hasattr(row, "name"):
         others = type(row).objects.filter(live(), **{scope: getattr(row, scope)}).exclude(pk=row.pk)
         values["name"] = unique_name(row.name, others.values_list("name", flat=True))
-    type(row).objects.filter(pk=row.pk).update(**values)
-    changes.restored(row)
+    changes.restored(row, **values)
 
 
 def _unsent(row: Any, fields: Mapping[str, list[Any]]) -> dict[str, Any]:
