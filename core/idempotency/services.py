@@ -75,11 +75,15 @@ def keyed(claim: Claim) -> Iterator[None]:
 def claim() -> None:
     """Claim the key of the current request inside the service's transaction. Raises `KeyTaken` when somebody has it.
 
-    Only the first write of a request claims; what it calls in turn belongs to it.
+    Only the first write of a request claims; what it calls in turn belongs to it. When the claim was rolled back, with its
+    own block or with one around it, the next write claims anew: the row tells, since no block hears of those around it.
     """
     current = _current.get()
-    if current is None or current.record is not None:
+    if current is None:
         return
+    if current.record is not None and IdempotencyRecord.objects.filter(pk=current.record.pk).exists():
+        return
+    current.record = None
     _of(current).filter(created_at__lt=Now() - KEPT).delete()
     record = IdempotencyRecord(**current.identity, body_digest=current.body_digest)
     try:

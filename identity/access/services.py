@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+
 from core.access import Actor, Reach, ensure
 from core.audit import services as audit
 from core.engine.writing import Change, writing
@@ -84,10 +86,24 @@ def check_not_above(actor: Actor, user: User) -> None:
 
 
 def check_not_last_admin(user: User) -> None:
-    """Raise `ForbiddenError` if the person is the only enabled administrator of the system."""
-    admins = RoleAssignment.objects.filter(role__name=ADMIN, user__enabled=True, user__domain__enabled=True)
+    """Raise `ForbiddenError` if the person is the only enabled administrator of the system. Call it in a transaction."""
+    admins = _locked_admins()
     if admins.filter(user=user).exists():
         rules.check_remaining_admins(admins.exclude(user=user).count())
+
+
+def check_not_last_admins(domain: Domain) -> None:
+    """Raise `ForbiddenError` if all enabled administrators of the system live in this domain. Call it in a transaction."""
+    admins = _locked_admins()
+    if admins.filter(user__domain=domain).exists():
+        rules.check_remaining_admins(admins.exclude(user__domain=domain).count())
+
+
+def _locked_admins() -> QuerySet[RoleAssignment]:
+    """Roles of enabled administrators. Whoever counts them holds the role's row to the end of the transaction: else two could
+    each see the other one's administrator and both be let through."""
+    list(Role.objects.select_for_update(no_key=True).filter(name=ADMIN))
+    return RoleAssignment.objects.filter(role__name=ADMIN, user__enabled=True, user__domain__enabled=True)
 
 
 def _beyond(actor: Actor, role: Role) -> list[str]:

@@ -17,7 +17,7 @@ from core.audit import services as audit
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
 from core.errors import DuplicateNameError, InputParameterError, NotEmptyError, WeakPasswordError
-from identity.access.services import check_not_above, check_not_last_admin
+from identity.access.services import check_not_above, check_not_last_admin, check_not_last_admins
 from identity.directory import rules
 from identity.directory.models import Domain, Project, User
 from identity.login.models import ApiToken
@@ -47,6 +47,8 @@ def domain_update(domain: Domain, *, actor: Actor, expected_version: int | None 
         domain = Domain.objects.select_for_update().get(pk=domain.pk)
         check_version(domain, expected_version)
         rules.check_domain_change(domain.name, _differing(domain, values))
+        if values.get("enabled") is False:
+            check_not_last_admins(domain)
         if "name" in values:
             values["name"] = rules.check_name(values["name"])
             _free_name(Domain, values["name"], exclude=domain.pk)

@@ -9,10 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from core.engine.writing import writing
 from core.idempotency import services as idempotency
 from core.idempotency.models import IdempotencyRecord
 from identity.access.models import Role
@@ -122,6 +123,26 @@ def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
     for thread in threads:
         thread.join()
     return found
+
+
+@pytest.mark.parametrize("around", [True, False], ids=["a block around it fails", "the block itself fails"])
+@pytest.mark.django_db(transaction=True)
+def test_a_claim_that_was_rolled_back_is_made_again(admin: User, around: bool) -> None:
+    claim = idempotency.Claim(admin.pk, "system", URL, "k", "digest")
+    with idempotency.keyed(claim):
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            with writing() as done:
+                done(admin)
+                if not around:
+                    raise ZeroDivisionError
+            raise ZeroDivisionError
+        assert not IdempotencyRecord.objects.exists()
+        with writing() as done, writing() as inner:
+            inner(admin)
+            done(admin)
+    assert IdempotencyRecord.objects.get().resource_id == str(admin.pk)
+    idempotency.answered(claim, 200, {}, {})
+    assert IdempotencyRecord.objects.get().status == 200
 
 
 @pytest.mark.postgres
