@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from core.errors import InputParameterError, MissingParameterError
 
 LENGTH = 128
 
 
-def check_name(name: str, *, field: str = "name") -> str:
-    """V-6: trimmed, one line, not empty, at most 128 characters. Returns the trimmed name."""
-    if re.search(r"[\n\r\t\x00]", name):
-        raise InputParameterError("A name cannot hold line breaks or tabs.", field=field)
-    name = name.strip()
-    if not name:
+def check_name(name: str, *, field: str = "name", length: int = LENGTH) -> str:
+    """V-6, rules 91 and 92: not empty, not too long, on one line, and as it looks: nothing that is not seen or that turns the
+    direction of the text round. Returns the name without blanks around it."""
+    text = name.strip(" ")
+    if not text.strip():
         raise MissingParameterError("A name is needed.", field=field)
-    if len(name) > LENGTH:
-        raise InputParameterError(f"A name has at most {LENGTH} characters.", field=field)
-    return name
+    if not text.isprintable():
+        raise InputParameterError("A name is on one line and has no invisible characters.", field=field)
+    if len(text) > length:
+        raise InputParameterError(f"A name has at most {length} characters; this one has {len(text)}.", field=field)
+    return text

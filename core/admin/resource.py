@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
@@ -44,7 +45,10 @@ class PagedChangeList(ChangeList):
     result_list: Any
 
     def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
+        try:
+            super().get_results(request)
+        except (OverflowError, ValueError) as error:  # a value in the address that no column can have
+            raise IncorrectLookupParameters(error) from error
         page = list(self.result_list.values_list("pk", flat=True))
         rows = {row.pk: row for row in self.model_admin.list_rows().filter(pk__in=page)}
         self.result_list = [rows[pk] for pk in page if pk in rows]

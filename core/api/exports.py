@@ -19,7 +19,7 @@ from core.api.renderers import JSONRenderer
 
 Rows = Iterable[dict[str, Any]]
 # What spreadsheets take for a formula when a cell begins with it.
-RUNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+RUNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 # Control characters have no place in XML.
 NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 PIECE = 64 * 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from core import names
 from core.errors import (
     ForbiddenError,
     InputParameterError,
     InvalidStatusError,
-    MissingParameterError,
     NotEmptyError,
 )
 from identity.directory.choices import PREFERENCES
@@ -23,17 +23,8 @@ OWN_FIELDS = frozenset({"display_name", "email", "default_project", "preferences
 
 
 def check_name(name: str, *, field: str = "name") -> str:
-    """Rules 91, 92: the name without blanks around it; not empty, not too long, on one line."""
-    text = name.strip()
-    if not text:
-        raise MissingParameterError(f"“{field}” is missing.", field=field)
-    if len(text) > NAME_LENGTH:
-        raise InputParameterError(
-            f"A name has at most {NAME_LENGTH} characters; this one has {len(text)}.", field=field
-        )
-    if not text.isprintable():
-        raise InputParameterError("A name is on one line and has no invisible characters.", field=field)
-    return text
+    """Rules 91, 92."""
+    return names.check_name(name, field=field, length=NAME_LENGTH)
 
 
 def check_domain_change(name: str, changes: Collection[str]) -> None:

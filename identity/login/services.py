@@ -61,9 +61,9 @@ def token_create(
     if not isinstance(user, User):
         raise InvalidCredentialError("Name, password or domain is wrong, or the account is disabled.")
     held = choose_scope(user, scope or {})
-    ttl = knox_settings.TOKEN_TTL if expires_in is None else timedelta(seconds=expires_in)
-    if ttl > LONGEST:
+    if expires_in is not None and expires_in > LONGEST.total_seconds():
         raise InputParameterError("A token lives for a year at most.", field="expires_in")
+    ttl = knox_settings.TOKEN_TTL if expires_in is None else timedelta(seconds=expires_in)
     actor = actor_for(user, held.scope, source_address=source_address, request_id=request_id)
     with transaction.atomic():
         token, text = ApiToken.objects.create(

@@ -88,6 +88,13 @@ def test_odd_log_ins_are_400(anonymous: APIClient, db: None, body: dict[str, Any
     problem(anonymous.post(URL, body), 400, "InputParameterError", "MissingParameterError", field=field)
 
 
+@pytest.mark.parametrize("seconds", [366 * 86400, 10**15, 2**62, 10**30])
+def test_a_token_lives_for_a_year_at_most(anonymous: APIClient, make_user: MakeUser, seconds: int) -> None:
+    make_user("root", role="admin")
+    body = {"username": "root", "password": PASSWORD, "expires_in": seconds}
+    problem(anonymous.post(URL, body), 400, "InputParameterError", field="expires_in")
+
+
 def test_scopes_of_tokens(
     anonymous: APIClient,
     make_user: MakeUser,

@@ -87,6 +87,13 @@ def test_a_filter_that_is_not_understood_is_left_out_with_a_word(boss: Client, w
     assert answer.status_code == 200 and "not understood" in answer.content.decode()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_moment_that_no_calendar_has_is_left_out_with_a_word(kind: str, boss: Client) -> None:
+    for moment in ("0001-01-01T00:00:00%2B14:00", "9999-12-31T23:59:59-14:00", "rubbish"):
+        answer = boss.get(site.list_url(kind, f"?created_at__gte={moment}"), follow=True)
+        assert answer.status_code == 200, moment
+
+
 def test_a_page_beyond_the_last_is_no_error(boss: Client, world: World) -> None:
     assert boss.get(site.list_url("loadbalancer", "?p=99"), follow=True).status_code == 200
 

@@ -7,12 +7,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db.models import F
 
-from core.access import Actor, Decision, Owner, Reach
+from core.access import Actor, Decision, Owner, Reach, product_actor
 from core.actions import Action, Verb, always, possibilities, reaches, require_on
-from core.engine.writing import Change
-from core.errors import ForbiddenError, InvalidStatusError, NotSufficientPrivilegeError
+from core.engine.writing import Change, writing
+from core.errors import ForbiddenError, InvalidStatusError, NotSufficientPrivilegeError, PreconditionFailedError
 from core.ids import new_id
+from identity.models import Domain
 
 MINE, OTHER = new_id(), new_id()
 
@@ -114,3 +116,35 @@ def test_an_action_checks_before_it_runs() -> None:
     planned = Action("go", "Go", right="test.rows.go", run=run, guard=always, dry_run=True)
     planned.perform(row, actor=actor, plan_digest="abc")  # type: ignore[arg-type]
     assert calls == [{"actor": actor, "speed": 3}, {"actor": actor, "plan_digest": "abc"}]
+
+
+@pytest.mark.django_db
+def test_the_version_is_compared_inside_the_services_transaction() -> None:
+    """Somebody else changes the row after it was read and before the service writes."""
+    row = Domain.objects.create(name="home")
+    read = Domain.objects.get(pk=row.pk)
+    inside: list[bool] = []
+
+    def run(obj: Domain, **values: Any) -> Change:
+        Domain.objects.filter(pk=obj.pk).update(version=F("version") + 1)
+        with writing() as done:
+            inside.append(True)
+            return done(obj)
+
+    def twice(obj: Domain, **values: Any) -> Change:
+        with writing() as done:
+            Domain.objects.filter(pk=obj.pk).update(version=F("version") + 1)
+            with writing():
+                return done(obj)
+
+    action = Action("go", "Go", right="test.rows.go", run=run, guard=always)
+    with pytest.raises(PreconditionFailedError):
+        action.perform(read, actor=product_actor(), expected_version=read.version)
+    assert not inside
+    action.perform(read, actor=product_actor())
+    with writing():
+        pass
+    now = Domain.objects.get(pk=row.pk)
+    Action("go", "Go", right="test.rows.go", run=twice, guard=always).perform(
+        now, actor=product_actor(), expected_version=now.version
+    )

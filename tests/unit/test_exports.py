@@ -22,7 +22,7 @@ ROWS: list[dict[str, Any]] = [
 COLUMNS = ["name", "n", "ok", "at"]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1+1", "＠SUM(A1)", "\t=1", "\r=1"])
 def test_what_a_spreadsheet_would_run_is_made_harmless(text: str) -> None:
     assert harmless(text) == f"'{text}"
 
