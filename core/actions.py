@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import Model
 
 from core.access import READING, Actor, Decision, Owner, Reach, owner_id
-from core.engine.writing import Change
+from core.engine.writing import Change, expecting
 from core.errors import InvalidStatusError, NotSufficientPrivilegeError
 
 if TYPE_CHECKING:
@@ -69,15 +69,21 @@ class Action:
         """The reason why this actor cannot do it with this row now; empty if they can."""
         return missing_right(obj, actor, self.right) or (self.guard or always)(obj, actor)
 
-    def perform(self, obj: Model, *, actor: Actor, plan_digest: str = "", **args: Any) -> Change:
-        """Check right and guard, then run the service. Raises `ForbiddenError` or `InvalidStatusError` with the reason."""
+    def perform(
+        self, obj: Model, *, actor: Actor, plan_digest: str = "", expected_version: int | None = None, **args: Any
+    ) -> Change:
+        """Check right and guard, then run the service, which compares `expected_version` in its transaction.
+
+        Raises `ForbiddenError`, or `InvalidStatusError` with the reason, or `PreconditionFailedError`.
+        """
         require_on(obj, actor, self.right)
         reason = (self.guard or always)(obj, actor)
         if reason:
             raise InvalidStatusError(reason)
         if self.dry_run:
             args["plan_digest"] = plan_digest
-        return self.run(obj, actor=actor, **args)
+        with expecting(obj, expected_version):
+            return self.run(obj, actor=actor, **args)
 
 
 def possibilities(

@@ -72,8 +72,9 @@ class Writes(Resource):
         def prepare() -> Call:
             obj = self.get_object()
             values = self._validated(action.args or StrictSerializer, request.data)
-            check_version(obj, self._expected_version(obj))
-            return lambda: action.perform(obj, actor=self.actor, **values, **digest)
+            expected = self._expected_version(obj)
+            check_version(obj, expected)  # before the guard, whose reason may be the very change that was not seen
+            return lambda: action.perform(obj, actor=self.actor, expected_version=expected, **values, **digest)
 
         return self._carry_out(prepare, status=200)
 
@@ -111,7 +112,9 @@ class Writes(Resource):
         if digest and self._is_dry_run():
             raise InputParameterError("A dry run makes a plan; it does not take one.", field="plan")
         if len(digest) > DIGEST_LENGTH:
-            raise InputParameterError("This is no digest of a plan.", field="plan", hint="Ask for one with dry_run=true.")
+            raise InputParameterError(
+                "This is no digest of a plan.", field="plan", hint="Ask for one with dry_run=true."
+            )
         if type(self).preview is None or not plan:
             if digest and digest != Plan().digest:
                 raise PlanChangedError("This change has no steps at a cloud, so no such plan exists.", field="plan")
@@ -164,11 +167,11 @@ class Writes(Resource):
         mine = [
             int(version) for pk, _, version in known if pk == str(obj.pk) and version.isascii() and version.isdigit()
         ]
-        if not mine:
+        version = getattr(obj, "version", None)
+        if not mine or version is None:
             raise PreconditionFailedError(
                 "The ETag in If-Match is not one of this object.", field="If-Match", hint="Read the object again."
             )
-        version = getattr(obj, "version", None)
         return version if version in mine else mine[0]
 
     def _claim(self) -> idempotency.Claim | None:

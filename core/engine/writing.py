@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from django.db import IntegrityError, models, transaction
 
+from core.engine.changes import check_version
 from core.engine.clashes import clash_of
 from core.idempotency import services as idempotency
 from core.tasks.models import Task
@@ -29,11 +31,37 @@ class Change:
     warnings: tuple[str, ...] = field(default=())
 
 
+_expected: ContextVar[tuple[models.Model, int] | None] = ContextVar("expected_version", default=None)
+
+
+@contextmanager
+def expecting(row: models.Model, version: int | None) -> Iterator[None]:
+    """Hold a verb to the version that its caller read (`If-Match`): the first `writing()` in this block locks the row and
+    compares, in the very transaction that changes it. `None`: any version will do."""
+    token = _expected.set(None if version is None else (row, version))
+    try:
+        yield
+    finally:
+        _expected.reset(token)
+
+
+def _compare() -> None:
+    expected = _expected.get()
+    if expected is None:
+        return
+    _expected.set(None)  # what the verb's own writes make of the version is no surprise
+    row, version = expected
+    current = type(row)._base_manager.select_for_update().filter(pk=row.pk).first()
+    if current is not None:
+        check_version(current, version)
+
+
 @contextmanager
 def writing() -> Iterator[Callable[..., Change]]:
     """Open the service's transaction; call what it yields with the row, and the task if there is one, at the end.
 
-    Raises `DuplicateNameError` or `DuplicateResourceError` when somebody else was a moment earlier.
+    Raises `DuplicateNameError` or `DuplicateResourceError` when somebody else was a moment earlier, `PreconditionFailedError`
+    when the row is no longer the one of `expecting`.
     """
 
     def done(resource: models.Model, task: Task | None = None, *, warnings: tuple[str, ...] = ()) -> Change:
@@ -43,6 +71,7 @@ def writing() -> Iterator[Callable[..., Change]]:
     try:
         with transaction.atomic():
             idempotency.claim()
+            _compare()
             yield done
     except IntegrityError as error:
         clash = clash_of(error)

@@ -290,3 +290,9 @@ def test_what_only_reads_is_run_again_and_never_taken_back(api: MakeApi, project
     for query in ("", "?dry_run=true"):
         answer = problem(client.post(f"{URL}{task.pk}/revert/{query}"), 409, "InvalidStatusError")
         assert answer["detail"] == body["why_not"]["revert"]
+
+
+def test_a_task_has_no_versions_to_ask_for(api: MakeApi, project_admin: User, task: Task) -> None:
+    tag = f'W/"{task.pk}-1"'
+    answer = api(project_admin).post(f"{URL}{task.pk}/cancel/", {}, HTTP_IF_MATCH=tag)
+    problem(answer, 412, "PreconditionFailedError", field="If-Match")
