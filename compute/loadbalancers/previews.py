@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from compute.clouds.errors import CloudError
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import PENDING_WORDS
-from compute.loadbalancers.models import LoadBalancer
+from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import algorithms_in, plan
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.rules import check_offered
@@ -74,16 +75,12 @@ def _used(lb: LoadBalancer) -> dict[str, int]:
     from_project = LoadBalancer.objects.filter(
         manager=lb.manager_id, region=lb.region_id, external_project_id=lb.external_project_id, deleted_at=None
     ).exclude(external_id="")
-    trees = from_project.values_list("pk", flat=True)
-    return {
-        "loadbalancer": from_project.count(),
-        "listener": _count("listeners", trees),
-        "pool": _count("pool_bindings", trees),
-        "member": _count("pool_bindings__members", trees),
+    trees = from_project.values("pk")
+    pools = PoolBinding.objects.filter(loadbalancer__in=trees, deleted_at=None)
+    rows: dict[str, QuerySet[Any]] = {
+        "loadbalancer": from_project,
+        "listener": Listener.objects.filter(loadbalancer__in=trees, deleted_at=None),
+        "pool": pools,
+        "member": MemberBinding.objects.filter(pool_binding__in=pools.values("pk"), deleted_at=None),
     }
-
-
-def _count(path: str, trees: Any) -> int:
-    where = {"pk__in": trees, f"{path}__deleted_at": None, f"{path}__isnull": False}
-    made = LoadBalancer.objects.filter(**where).exclude(**{f"{path}__external_id": ""})
-    return int(made.values(f"{path}__pk").distinct().count())
+    return {kind: found.exclude(external_id="").count() for kind, found in rows.items()}
