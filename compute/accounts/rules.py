@@ -42,6 +42,16 @@ def check_brand(brand: str, provider: str) -> None:
         raise UnsupportedOperationError(f"“{brand}” is not a brand of {BRANDS.get(provider, provider)}.", field="brand")
 
 
+def check_project_domain(project_domain: Any, domain: Any) -> None:
+    """The local project that takes what has none of its own lies in the account's domain. Both are ids."""
+    if project_domain != domain:
+        raise InputParameterError(
+            "The project lies in another domain than the account.",
+            field="project",
+            hint="Choose a project of the account's own domain.",
+        )
+
+
 def check_complete(auth_kind: str, given: Mapping[str, str]) -> None:
     """Spec 1.3: what this kind of credential needs is there. Raises `MissingParameterError` naming the first gap."""
     if auth_kind not in AuthKind.values:

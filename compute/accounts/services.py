@@ -273,8 +273,8 @@ def account_create(
     rules.check_no_plan(plan_digest)
     name = rules.check_name(name)
     rules.check_provider(provider, registry.providers())
-    if project is not None and project.domain_id != domain.pk:
-        raise InputParameterError("The project lies in another domain than the account.", field="project")
+    if project is not None:
+        rules.check_project_domain(project.domain_id, domain.pk)
     draft = _draft(_login_of(login), provider=provider)
     rules.check_brand(brand or BRANDS.get(provider, provider), provider)
     _check_name_free(draft, domain=domain, name=name)
@@ -337,6 +337,8 @@ def account_update(
     plain = {k: v for k, v in values.items() if k in PLAIN_FIELDS}
     if "name" in plain:
         plain["name"] = rules.check_name(plain["name"])
+    if (project := plain.get("project")) is not None:
+        rules.check_project_domain(project.domain_id, account.domain_id)
     result: TestResult | None = None
     draft: CloudAccount | None = None
     if login:
@@ -419,9 +421,20 @@ def account_delete(
         if account.enabled:
             raise InvalidStatusError(f"The account “{account.name}” is enabled.", hint="Disable it, then delete it.")
         changes = Changes(actor)
+        # What it is again if it cannot be forgotten. A second deletion finds it deleting, and keeps what the first one found.
+        before = {"status": _status_before(account)}
         CloudAccount.objects.filter(pk=account.pk).update(status=AccountStatus.DELETING, version=account.version + 1)
         account.refresh_from_db()
-        task = tasks.start("account.delete", account, actor=actor, line=account.line, domain_id=account.domain_id)
+        task = tasks.start(
+            "account.delete", account, actor=actor, line=account.line, domain_id=account.domain_id, params=before
+        )
         changes.removed(account)
         changes.write_audit(task_id=task.pk)
         return done(account, task)
+
+
+def _status_before(account: CloudAccount) -> str:
+    if account.status != AccountStatus.DELETING:
+        return str(account.status)
+    earlier = Task.objects.filter(kind="account.delete", resource_id=account.pk).order_by("-id").first()
+    return str(earlier.params.get("status", AccountStatus.INIT)) if earlier is not None else str(AccountStatus.INIT)

@@ -27,6 +27,8 @@ from compute.sync.flat import Eips, Networks, Vpcs
 from compute.sync.models import SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
 from compute.sync.scopes import OpenPort, Scopes, scopes_of
+from core.audit.models import AuditEvent
+from core.audit.services import entry, record_many
 from identity.directory.cloud import project_for_cloud
 
 READ_TWICE = "it is the same cloud as region {same}, which is read"
@@ -37,6 +39,7 @@ def read_account(reading: Reading) -> None:
     account, manager = reading.account, reading.manager
     cloud = open_account(account)
     info = cloud.account.describe()
+    reading.answered = True
     with reading.context.owning():
         CloudAccount.objects.filter(pk=account.pk).update(**identity_of(info))
     names = [r for r in info.regions if not account.regions or r in account.regions]
@@ -121,6 +124,7 @@ def _projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> None
     if not held(part, len(gone), len(known), "projects"):
         with reading.context.owning():
             part.gone = rows.filter(pk__in=[p.pk for p in gone]).update(deleted_at=timezone.now())
+            record_many(_told(reading, "delete", row, note="gone outside") for row in gone)
 
 
 def _project(reading: Reading, part: SyncPart, item: State, row: ExternalProject | None, taken: set[Any]) -> None:
@@ -129,20 +133,32 @@ def _project(reading: Reading, part: SyncPart, item: State, row: ExternalProject
     if row is None:
         with reading.context.owning():
             local = reading.account.project or _local_project(reading, item, taken)
-            ExternalProject.objects.create(
+            made = ExternalProject.objects.create(
                 account=reading.account, external_id=item.external_id, name=name, status=status, project=local,
                 external_domain_id=str(item.fields.get("domain_id") or ""),
                 description=str(item.fields.get("description") or "")[:255],
             )  # fmt: skip
+            _told(reading, "import", made, note="found at the cloud").save(force_insert=True)
         taken.add(local.pk)
         part.added += 1
     elif (row.name, row.status) != (name, status):
+        before, after = {"name": row.name, "status": row.status}, {"name": name, "status": status}
         row.name, row.status = name, status
         with reading.context.owning():
             row.save(update_fields=["name", "status", "updated_at"])
+            changed = [n for n in after if after[n] != before[n]]
+            _told(
+                reading, "update", row, note="changed outside",
+                before={n: before[n] for n in changed}, after={n: after[n] for n in changed},
+            ).save(force_insert=True)  # fmt: skip
         part.changed += 1
     else:
         part.unchanged += 1
+
+
+def _told(reading: Reading, verb: str, row: ExternalProject, **values: Any) -> AuditEvent:
+    row.account = reading.account  # whose domain owns it
+    return entry(reading.actor, verb, row, **values)
 
 
 def _local_project(reading: Reading, item: State, taken: Collection[Any]) -> Any:

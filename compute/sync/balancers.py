@@ -206,7 +206,7 @@ class BalancerSync:
                 self.part.skipped += 1
                 self.part.note(f"{row.name}: {IN_FLIGHT}")
             elif self.reading.account.drift_policy == DriftPolicy.ADOPT:
-                bury_tree(row, timezone.now())
+                bury_tree(row, timezone.now(), actor=self.reading.actor)
                 record(self.reading.actor, "delete", row, note="gone outside")
                 self.part.gone += 1
             else:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from compute.accounts.choices import AccountStatus, SyncStatus
-from compute.accounts.models import CloudAccount
+from compute.accounts.models import CloudAccount, with_account
 from compute.eips.models import Eip
 from compute.loadbalancers.mirror.burying import bury_tree
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject
+from core.access import product_actor
+from core.audit.services import entry, record, record_many
 from core.tasks.models import DONE, OPEN, Task
 from core.tasks.registry import Job, Later, register
 from core.tasks.runner import Context
 
 PAUSE = 5.0  # seconds between two looks at work that is still open
+CHUNK = 500
+FORGOTTEN = "its account was deleted here"
 
 
 def delete_account(context: Context) -> Later | None:
@@ -33,8 +38,10 @@ def delete_account(context: Context) -> Later | None:
         if trees.exists():
             return Later(PAUSE, "a load balancer has been added meanwhile")
         for model in (Eip, Network, Vpc):
-            model.objects.filter(manager__account=account, deleted_at=None).update(deleted_at=now)
-        ExternalProject.objects.filter(account=account, deleted_at=None).update(deleted_at=now)
+            rows = model.objects.filter(manager__account=account, deleted_at=None)
+            _forget(context, with_account(rows.select_related("project")), now)
+        projects = ExternalProject.objects.filter(account=account, deleted_at=None)
+        _forget(context, with_account(projects.select_related("project"), "account"), now)
         CloudAccount.objects.filter(pk=account.pk).update(deleted_at=now, secret="", sync_status=SyncStatus.IDLE)
     return None
 
@@ -43,18 +50,28 @@ def _bury(context: Context, pk: Any, now: Any) -> bool:
     """Forget one tree; False while a task is open on its line. Services that start one lock the same root first."""
     with context.owning():
         context.check_cancel()
-        row = LoadBalancer.objects.select_for_update().get(pk=pk)
+        row = LoadBalancer.objects.select_for_update(of=("self",)).select_related("project").get(pk=pk)
         if Task.objects.filter(line=row.line, state__in=OPEN).exists():
             return False
-        bury_tree(row, now)
+        actor = product_actor("sync")
+        bury_tree(row, now, actor=actor, task_id=context.task.pk)
+        record(actor, "delete", row, note=FORGOTTEN, task_id=context.task.pk)
         return True
 
 
+def _forget(context: Context, rows: QuerySet[Any], now: Any) -> None:
+    """Soft-delete and audit, so many rows at a time."""
+    actor, task_id = product_actor("sync"), context.task.pk
+    while chunk := list(rows.order_by("pk")[:CHUNK]):
+        record_many(entry(actor, "delete", row, note=FORGOTTEN, task_id=task_id) for row in chunk)
+        rows.model._default_manager.filter(pk__in=[row.pk for row in chunk]).update(deleted_at=now)
+
+
 def delete_ended(task: Task) -> None:
-    """An account that could not be forgotten is not "being deleted" any more."""
+    """An account that could not be forgotten is not "being deleted" any more, but what it was before."""
     if task.state not in (*OPEN, DONE):
         stuck = CloudAccount.objects.filter(pk=task.resource_id, status=AccountStatus.DELETING, deleted_at=None)
-        stuck.update(status=AccountStatus.DISCONNECTED)
+        stuck.update(status=task.params.get("status", AccountStatus.INIT))
 
 
 def register_jobs() -> None:

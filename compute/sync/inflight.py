@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from compute.loadbalancers.reconcile.looking import at_work
+from compute.loadbalancers.services.trees import RECONCILE
 from core.tasks.models import Task
 
 IN_FLIGHT = "change in flight"
@@ -18,9 +19,7 @@ def rows_in_flight(rows: Collection[Any], began: datetime) -> set[Any]:
         return set()
     named = {
         entry["id"]
-        for change_set in Task.objects.filter(at_work(began))
-        .exclude(change_set=[])
-        .values_list("change_set", flat=True)
+        for change_set in Task.objects.filter(at_work(began), kind=RECONCILE).values_list("change_set", flat=True)
         for entry in change_set
     }
     return {row.pk for row in rows if str(row.pk) in named}

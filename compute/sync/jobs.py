@@ -34,10 +34,11 @@ def sync_account(context: Context) -> None:
         run = SyncRun.objects.create(account=account, task_id=context.task.pk, started_by=context.task.actor_name)
         CloudAccount.objects.filter(pk=account.pk).update(sync_status=SyncStatus.SYNCING)
     watch = TaskWatch(context)
+    reading = Reading(context, account, manager, run)
     failure: Exception | None = None
     try:
         with watching(watch):
-            read_account(Reading(context, account, manager, run))
+            read_account(reading)
     except (LeaseLost, DatabaseError, InterfaceError):
         raise  # another worker reads on, or nothing can be written: `sync_ended` tidies up
     except Exception as error:
@@ -45,7 +46,7 @@ def sync_account(context: Context) -> None:
     with context.owning():
         run.calls, run.ended_at = watch.reads, timezone.now()
         _conclude(run, failure)
-        _tell_account(account, run, failure)
+        _tell_account(account, run, failure, answered=reading.answered)
     if isinstance(failure, Cancelled):
         context.event(f"The sync was stopped by a person. {_words(run)}", level="warning")
     if failure is not None:
@@ -76,14 +77,21 @@ def _words(run: SyncRun) -> str:
     return f"Read until then: {parts}." if parts else "Nothing had been read."
 
 
-def _tell_account(account: CloudAccount, run: SyncRun, failure: Exception | None) -> None:
-    values: dict[str, Any] = {"last_sync_at": run.ended_at, "last_sync_state": run.state, "probe_at": run.ended_at}
+def _tell_account(account: CloudAccount, run: SyncRun, failure: Exception | None, *, answered: bool) -> None:
+    """`answered`: the cloud took the login and said who it is."""
+    values: dict[str, Any] = {"last_sync_at": run.ended_at, "last_sync_state": run.state}
+    if answered:
+        values["probe_at"] = run.ended_at
     bad = run.problem or run.parts.exclude(problem=None).values_list("problem", flat=True).first()
     if bad:
         values |= {"last_error": bad, "last_error_at": run.ended_at}
     elif run.state == COMPLETE:
         values |= {"last_error": None, "last_error_at": None}
-    values["status"] = AccountStatus.DISCONNECTED if isinstance(failure, CloudError) else AccountStatus.CONNECTED
+    # Only what the cloud itself said counts: a mistake of ours, or a stop, tells nothing about the connection.
+    if isinstance(failure, CloudError):
+        values["status"] = AccountStatus.DISCONNECTED
+    elif answered:
+        values["status"] = AccountStatus.CONNECTED
     CloudAccount.objects.filter(pk=account.pk).exclude(status=AccountStatus.DELETING).update(**values)
 
 

@@ -36,6 +36,7 @@ class Reading:
     run: SyncRun
     actor: Actor = field(default_factory=lambda: product_actor("sync"))
     projects: dict[str, Any] = field(default_factory=dict)  # external id → local project id
+    answered: bool = False  # the cloud took the login and said who it is
 
     def local_project(self, external_id: str) -> Any:
         """The local project that owns what is in a cloud project; None when we cannot see that project."""
