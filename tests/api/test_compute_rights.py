@@ -250,7 +250,7 @@ def test_what_is_mirrored_is_only_read(ground: Ground, resource: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["project", "manager", "network", "eip"])
-def test_references_of_others_are_like_made_up_ones(ground: Ground, field: str, other_project: Project) -> None:
+def test_def_18_references_of_others_are_like_made_up_ones(ground: Ground, field: str, other_project: Project) -> None:
     """A body cannot be used to find out what others have: the answers differ in the id alone."""
     client, body = ground["neighbour"], ground.body("loadbalancers")
     body |= {"project": other_project.name, "network": "public-v4"}

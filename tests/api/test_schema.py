@@ -148,7 +148,7 @@ def aim(case: Any, data: Any, ids: dict[str, list[str]]) -> None:
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
-def test_nothing_answers_with_a_server_error(
+def test_def_19_nothing_answers_with_a_server_error(
     resource: str, ids: dict[str, list[str]], admin: User, subtests: Any
 ) -> None:
     header = {"Authorization": f"Token {token_for(admin)}", "Accept-Encoding": "identity"}

@@ -75,6 +75,17 @@ def test_what_stands_is_proved_by_tests_that_exist(rule: str) -> None:
         assert test in names_in(ROOT / path), named
 
 
+NUMBERED_RULES = sorted(
+    rule for rule, line in RULES.items() if line["standing"] in STANDING and re.fullmatch(r"[A-Z]+-[A-Z]?\d+", rule)
+)
+
+
+@pytest.mark.parametrize("rule", NUMBERED_RULES)
+def test_what_stands_has_a_test_with_its_number(rule: str) -> None:
+    tests = [named.partition("::")[2] for named in RULES[rule]["tests"].split()]
+    assert any(rule in rules_in(test) for test in tests), f"{rule}: no test carries its number: {tests}"
+
+
 def test_every_test_with_a_number_is_named_by_its_rule() -> None:
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for test in names_in(path):

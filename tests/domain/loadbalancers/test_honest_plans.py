@@ -285,7 +285,7 @@ def test_import_of_a_tree_made_elsewhere(world: World) -> None:
     assert not LoadBalancer.objects.exclude(status="enabled").exists()
 
 
-def test_one_change_in_an_imported_tree_differs_in_that_field_alone(world: World) -> None:
+def test_def_16_one_change_in_an_imported_tree_differs_in_that_field_alone(world: World) -> None:
     lb = imported(world)
     before = world.cloud.dump(REGION, leave_out=("updated_at",)).splitlines()
     change = services.backend_update(backend(lb, "10.0.0.50"), actor=world.actor, weight=9)
