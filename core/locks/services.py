@@ -1,7 +1,8 @@
 """Named locks as lease rows, the same on SQLite and PostgreSQL. A lease ends by itself when its holder dies.
 
-Nobody waits here: a lock that is taken is reported at once, and the caller decides to come back later. Locks are taken in
-the order class, object, raw. Times come from the database's clock.
+The clock's rounds use them, so that two clocks do no round twice at a time. Nobody waits here: a lock that is taken is
+reported at once. A lease is not stretched: what is done under one has to be harmless when it lasts longer and another holder
+begins. Times come from the database's clock.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from core.locks.models import Lease
@@ -21,11 +22,10 @@ from core.locks.models import Lease
 
 @dataclass(frozen=True)
 class Held:
-    """Proof of holding: `fence` rises with every holder, `token` is needed to renew or release."""
+    """Proof of holding: `token` is needed to release."""
 
     name: str
     token: str
-    fence: int
 
 
 def acquire(name: str, *, seconds: float, holder: str = "") -> Held | None:
@@ -36,20 +36,9 @@ def acquire(name: str, *, seconds: float, holder: str = "") -> Held | None:
         won = (
             Lease.objects.filter(name=name)
             .filter(Q(token="") | Q(expires_at__lte=Now()))
-            .update(token=token, holder=holder, fence=F("fence") + 1, expires_at=Now() + timedelta(seconds=seconds))
+            .update(token=token, holder=holder, expires_at=Now() + timedelta(seconds=seconds))
         )
-        if not won:
-            return None
-        return Held(name, token, Lease.objects.values_list("fence", flat=True).get(name=name))
-
-
-def renew(held: Held, *, seconds: float) -> bool:
-    """Stretch the lease; False when it was lost in the meantime."""
-    return bool(
-        Lease.objects.filter(name=held.name, token=held.token, expires_at__gt=Now()).update(
-            expires_at=Now() + timedelta(seconds=seconds)
-        )
-    )
+    return Held(name, token) if won else None
 
 
 def release(held: Held) -> None:

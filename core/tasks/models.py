@@ -16,11 +16,10 @@ STATES = [(s, s) for s in (*OPEN, *ENDED)]
 
 
 class Line(models.Model):
-    """One tree's queue: the task that holds it is the only one that may touch that tree. `fence` rises with each holder."""
+    """One tree's queue: the task that holds it is the only one that may touch that tree."""
 
     name = models.CharField(max_length=200, primary_key=True)
     holder = models.UUIDField(null=True)
-    fence = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return self.name

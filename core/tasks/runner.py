@@ -65,7 +65,7 @@ def claim(task_id: uuid.UUID) -> Context | None:
         if not Line.objects.filter(name=task.line, holder__in=[task.pk, *parents]).exists():
             if ahead_of(task.line, task.pk).exists():
                 return None
-            if not Line.objects.filter(name=task.line, holder=None).update(holder=task.pk, fence=F("fence") + 1):
+            if not Line.objects.filter(name=task.line, holder=None).update(holder=task.pk):
                 return None
         won = (
             Task.objects.filter(pk=task.pk, state__in=OPEN, due_at__lte=Now())

@@ -84,13 +84,6 @@ def test_a_line_held_by_another_is_refused_even_if_order_allows_it(job: Any, thi
     assert not LOG
 
 
-def test_the_fence_rises_with_each_holder(job: Any, thing: Domain) -> None:
-    job(note)
-    for n in range(1, 4):
-        run_task(start(thing).pk)
-        assert Line.objects.get(name="line:a").fence == n
-
-
 def test_a_child_runs_under_its_parents_hold(job: Any, thing: Domain) -> None:
     def parent(context: Context) -> Later | None:
         if context.task.memory.get("started"):
