@@ -33,6 +33,11 @@ def always(obj: Any, actor: Actor) -> str:
     return ""
 
 
+def reason_against(obj: Model, actor: Actor, right: str, guard: Guard | None) -> str:
+    """Why this actor cannot do it with this row now, the right first; empty if they can."""
+    return missing_right(obj, actor, right) or (guard or always)(obj, actor)
+
+
 @dataclass(frozen=True)
 class Verb:
     """A right and a guard: what decides whether something can be done with a row. `guard` returns a reason, or ""."""
@@ -42,7 +47,7 @@ class Verb:
 
     def why_not(self, obj: Model, actor: Actor) -> str:
         """The reason why this actor cannot do it with this row now; empty if they can."""
-        return missing_right(obj, actor, self.right) or self.guard(obj, actor)
+        return reason_against(obj, actor, self.right, self.guard)
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Action:
 
     def why_not(self, obj: Model, actor: Actor) -> str:
         """The reason why this actor cannot do it with this row now; empty if they can."""
-        return missing_right(obj, actor, self.right) or (self.guard or always)(obj, actor)
+        return reason_against(obj, actor, self.right, self.guard)
 
     def perform(
         self, obj: Model, *, actor: Actor, plan_digest: str = "", expected_version: int | None = None, **args: Any
