@@ -76,6 +76,8 @@ def test_the_main_job(lab_desk: Desk, swept: Ground, kind: str) -> None:
     _build(lab_desk, swept)
     _the_client_agrees(swept)
     _changed_outside(lab_desk, swept, account)
+    if kind == "password":
+        _drift(lab_desk, swept, account)
     for balancer, children in (
         (OURS, "1 listener, 1 backend group, 2 backends"),
         (THEIRS, "1 listener, 1 backend group, 1 backend"),
@@ -170,14 +172,7 @@ def _the_client_agrees(swept: Ground) -> None:
 
 def _changed_outside(desk: Desk, swept: Ground, account: str) -> None:
     """A weight is set with the client; after a sync the console shows it, and whence it came."""
-    rows = swept.dump().values()
-    (member,) = (row["id"] for row in rows if row.get("address") == "10.77.0.11")
-    swept.client(f"loadbalancer member set --weight 3 http-80-backends {member}")
-    page = desk.open(account)
-    page.get_by_role("button", name="Sync now").click()
-    _done(page)
-    page = desk.open(f"{CONSOLE}/loadbalancer/?q={OURS}")
-    page.get_by_role("link", name=OURS).click()
+    page = _weight_from_outside(desk, swept, account, 3)
     box = page.locator("a.sd-pic-box", has_text=MEMBERS[0])
     expect(box).to_contain_text("3")
     box.click()
@@ -186,6 +181,39 @@ def _changed_outside(desk: Desk, swept: Ground, account: str) -> None:
     expect(newest).to_contain_text("sync")
     expect(newest).to_contain_text(re.compile(r"weight\s*10\s*→\s*3"))
     desk.keep("lab-6-changed-outside")
+
+
+def _weight_from_outside(desk: Desk, swept: Ground, account: str, weight: int) -> Page:
+    """Set the first member's weight with the client and read the account; the balancer's page after that."""
+    (member,) = (row["id"] for row in swept.dump().values() if row.get("address") == "10.77.0.11")
+    swept.client(f"loadbalancer member set --weight {weight} http-80-backends {member}")
+    page = desk.open(account)
+    page.get_by_role("button", name="Sync now").click()
+    _done(page)
+    page = desk.open(f"{CONSOLE}/loadbalancer/?q={OURS}")
+    page.get_by_role("link", name=OURS).click()
+    return page
+
+
+def _drift(desk: Desk, swept: Ground, account: str) -> None:
+    """An account that holds drift shows what was changed outside; the plan of a change says what it would overwrite."""
+    page = desk.open(account)
+    page.get_by_role("link", name="Change", exact=True).click()
+    page.get_by_text("More settings").click()
+    page.locator("[name=drift_policy]").select_option(label="Show it and let a person decide")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("h1")).to_have_text("Lab by password")
+    page = _weight_from_outside(desk, swept, account, 50)
+    page.locator("a.sd-pic-box", has_text=MEMBERS[0]).click()
+    page.get_by_role("link", name="Drift").click()
+    row = page.get_by_role("row").filter(has_text="weight")
+    expect(row.get_by_role("cell")).to_have_text(["weight", re.compile("changed outside"), "3", "3", "50"])
+    desk.keep("lab-8-drift")
+    page.get_by_role("link", name="Change", exact=True).click()
+    _fill(page, weight="8")
+    page.get_by_role("button", name="Look at the plan").click()
+    told = page.get_by_role("region", name="Plan")
+    expect(told).to_contain_text("Overwrites what was changed outside: weight is now 50 at the cloud.", timeout=SLOW)
 
 
 def _delete(desk: Desk, balancer: str, children: str) -> None:
