@@ -61,7 +61,8 @@ class ConsolePage(View):
             if words := self.started_words(change):
                 messages.success(self.request, words)
             return HttpResponseRedirect(reverse("console:core_task_change", args=[change.task.pk]))
-        messages.success(self.request, self.done_words(change))
+        if words := self.done_words(change):
+            messages.success(self.request, words)
         return HttpResponseRedirect(self.object_url(change))
 
     def object_url(self, change: Change) -> str:
@@ -70,7 +71,7 @@ class ConsolePage(View):
         return str(self.admin.admin_site.url_of(kind, change.resource.pk) or self.admin.page_url("changelist"))
 
     def done_words(self, change: Change) -> str:
-        """What has happened, where no task was needed. A page whose verb is another one says so itself."""
+        """What has happened, where no task was needed; "" where the next page says it. A page whose verb is another one says so itself."""
         return f"{named(change)} is saved."
 
     def started_words(self, change: Change) -> str:

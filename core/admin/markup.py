@@ -81,6 +81,11 @@ def duration(start: datetime | None, end: datetime | None = None) -> str:
     return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
 
 
+def milliseconds(value: int) -> str:
+    """How long a call took, by the unit that fits: `85 ms`, `5.9 s`."""
+    return f"{value} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
 def anchor(url: str, text: object) -> SafeString:
     """A reference; plain text where there is nowhere to go."""
     return format_html('<a class="sd-link" href="{}">{}</a>', url, text) if url else format_html("{}", text)

@@ -16,7 +16,7 @@ from core.access import Actor
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.filters import Group, word_filter
 from core.admin.home import STUCK_AFTER
-from core.admin.markup import NOTHING, anchor, badge, code, duration, moment, plural
+from core.admin.markup import NOTHING, anchor, badge, code, duration, milliseconds, moment, plural
 from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Raw, Tab, Table, problem_notice, verb_named
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
@@ -30,6 +30,8 @@ from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, STATES, Task, TaskEvent, TaskStep
 
 CANCEL, RETRY, REVERT = (verb_named(TASK_ACTIONS, name) for name in ("cancel", "retry", "revert"))
+STOPPING = "The task was asked to stop. It stops between two steps and then says what had been sent."
+TOO_LATE = "Your stop came too late: the change is made."
 PERIODS = (("day", "the last day"), ("week", "the last week"))
 
 
@@ -40,7 +42,7 @@ class CancelPage(ActionPage):
         task = change.resource
         assert isinstance(task, Task)
         if task.is_open:
-            return "The task was asked to stop. It stops between two steps and then says what had been sent."
+            return ""  # the task's page says so for as long as it is true
         return f"The task is stopped. {task.note}".strip()
 
 
@@ -172,6 +174,8 @@ class TaskAdmin(ResourceAdmin):
         )
 
     def notices(self, request: HttpRequest, obj: Task) -> list[Notice]:
+        if obj.is_open and obj.cancel_requested_at is not None:
+            return [Notice(Tone.MOTION, STOPPING)]
         if obj.state == CANCELLED:
             return [Notice(Tone.WARN, f"Cancelled. {obj.note}", hint=settled_words(obj))]
         if obj.state == DONE:
@@ -234,7 +238,8 @@ class TaskAdmin(ResourceAdmin):
         ]
         return (
             Table(
-                "What this task may send", ["Object", "What", "Values"], rows,
+                "What this task may send" if obj.is_open else "What this task changed" if obj.state == DONE else "What this task was to change",
+                ["Object", "What", "Values"], rows,
                 empty="This task reads only; it changes nothing at the cloud.",
             ),
         )  # fmt: skip
@@ -250,6 +255,8 @@ def done_notice(task: Task) -> Notice:
     gone = any(e["verb"] == "delete" and e["id"] == str(task.resource_id) for e in task.change_set)
     url = "" if gone else site.url_of(task.resource_kind, task.resource_id)
     text = f"Done in {duration(task.started_at, task.ended_at)}."
+    if task.cancel_requested_at is not None:
+        text = f"{TOO_LATE if task.change_set else 'Your stop came too late.'} {text}"
     return Notice(Tone.OK, text, url=url, link=f"Open {site.kind_word(task.resource_kind)} {task.resource_name}")
 
 
@@ -298,8 +305,11 @@ def task_facts(task: Task, requests: Sequence[str]) -> Facts:
         Fact("Taken up", f"{task.runs} times" if task.runs != 1 else "once"),
         Fact("Calls to the cloud", f"{plural(task.cloud_reads, 'read')}, {plural(task.cloud_writes, 'write')}"),
         Fact("Request id", code(task.request_id)),
-        Fact("The cloud's request ids", code(", ".join(requests)), hint="Give these to those who run the cloud."),
     ]
+    if requests:
+        facts.append(
+            Fact("The cloud's request ids", code(", ".join(requests)), hint="Give these to those who run the cloud.")
+        )
     if task.parent_id:
         facts.insert(1, Fact("Part of", anchor(site.url_of("task", task.parent_id), task.parent)))
     return Facts("About this task", facts)
@@ -312,6 +322,6 @@ def event_cells(event: TaskEvent) -> list[Any]:
         event.text,
         code(f"{event.verb} {event.path}".strip()),
         event.status if event.status is not None else NOTHING,
-        f"{event.ms} ms" if event.ms is not None else NOTHING,
+        milliseconds(event.ms) if event.ms is not None else NOTHING,
         code(event.cloud_request_id),
     ]

@@ -27,7 +27,7 @@ STEP_BADGES = {
 }
 VERBS = {
     "create": "created", "update": "changed", "delete": "asked to delete", "restore": "took back the deletion of",
-    "cancel": "cancelled", "retry": "ran again", "import": "found", "adopt": "took over",
+    "cancel": "asked to stop", "retry": "ran again", "import": "found", "adopt": "took over",
     "gone": "found gone", "changed outside": "changed outside:",
 }  # fmt: skip
 

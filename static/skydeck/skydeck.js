@@ -67,6 +67,33 @@
     if (field) { event.preventDefault(); field.focus(); }
   });
 
+  // Enter in the search of the whole console opens the chosen hit, else the first; an answer under way is waited for. (The
+  // theme's own handler needs a chosen one, and would follow a hit of the term before.)
+  const palette = { asked: "", answered: "", wanted: null, tab: false };
+  function follow(link) {
+    if (link && palette.tab) window.open(link.href, "_blank");
+    else if (link) window.location = link.href;
+  }
+  document.addEventListener("keydown", function (event) {
+    if (event.target.id !== "search-input-command") return;
+    palette.wanted = null;
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const typed = event.target.value, found = document.getElementById("command-results-list");
+    palette.tab = event.ctrlKey || event.metaKey;
+    if (found && palette.answered === typed) follow(found.querySelector("li.active a") || found.querySelector("a"));
+    else if (typed.trim()) palette.wanted = typed;
+  }, true);
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    if (event.target.id === "search-input-command") palette.asked = event.target.value;
+  });
+  document.addEventListener("htmx:afterSwap", function (event) {
+    if (event.target.id !== "command-results") return;
+    palette.answered = palette.asked;
+    if (palette.wanted === palette.answered) { palette.wanted = null; follow(event.target.querySelector("a")); }
+  });
+
   document.addEventListener("DOMContentLoaded", function () { times(document); });
   document.addEventListener("htmx:afterSwap", function (event) { times(event.target); });
   setInterval(function () { times(document); }, 30000);

@@ -37,6 +37,23 @@ def test_from_an_alarm_to_the_member_that_is_down_is_one_click(desk: Desk) -> No
     expect(page.get_by_text("Where it takes traffic")).to_be_visible()
 
 
+def test_enter_in_the_palette_opens_the_first_hit(desk: Desk) -> None:
+    for wait in (False, True):  # before the answer is there, and after
+        page = desk.open("/console/")
+        faults: list[str] = []
+        page.on("pageerror", lambda error, faults=faults: faults.append(str(error)))
+        page.keyboard.press("Control+k")
+        field = page.locator("#search-input-command")
+        expect(field).to_be_focused()
+        page.keyboard.press("Enter")  # nothing is typed: nothing happens
+        page.keyboard.type("Lab Berlin")
+        if wait:
+            expect(page.locator("#command-results-list a").first).to_be_visible()
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_contain_text("Lab Berlin")
+        assert not faults
+
+
 def test_build_watch_drain_and_delete(desk: Desk) -> None:
     page = desk.open(BALANCERS)
     clicks, keys, fields = 0, 0, 0

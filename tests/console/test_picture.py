@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from django.template.loader import render_to_string
 
 from compute.loadbalancers.console.picture import HEIGHT, Graph, Node, Picture, layout, short
@@ -123,6 +124,25 @@ def test_a_member_in_error_says_why_and_is_led_to_by_a_dashed_line() -> None:
     svg = drawn(tree())
     assert "its health check fails" in svg
     assert 'class="sd-pic-curve sd-pic-bad"' in svg
+
+
+@pytest.mark.parametrize(
+    ("operating", "tone"),
+    [
+        ("ONLINE", "ok"),
+        ("NO_MONITOR", "plain"),
+        ("DRAINING", "off"),
+        ("OFFLINE", "warn"),
+        ("DEGRADED", "warn"),
+        ("ERROR", "bad"),
+    ],
+)
+def test_a_backend_is_drawn_as_the_cloud_says_and_never_as_healthy_unchecked(operating: str, tone: str) -> None:
+    given = tree(1)
+    (member,) = next(iter(given.members.values()))
+    member.operating_status = operating
+    nodes = [n for _, column in graph_of(given, lambda kind, pk: "").columns for n in column]
+    assert next(n for n in nodes if n.kind == "backend").tone == tone
 
 
 def test_every_box_is_a_link_with_words_for_screen_readers() -> None:

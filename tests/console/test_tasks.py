@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client, RequestFactory
+from django.utils import timezone
 
 from compute.accounts.services import account_sync
 from compute.loadbalancers.models import LoadBalancer
@@ -12,6 +15,7 @@ from compute.sync.models import SyncRun
 from core.access import Actor, Decision, Reach
 from core.admin.site import site
 from core.tasks.models import Task, TaskStep
+from core.tasks.services import end
 from tests.conftest import MakeUser
 from tests.console.conftest import Browser, few_queries
 from tests.world import World
@@ -49,6 +53,30 @@ def test_a_queued_task_is_stopped(boss: Client, world: World) -> None:
     answer = boss.post(site.admin_for("task").page_url("cancel", task.pk), follow=True)
     task.refresh_from_db()
     assert task.state == "cancelled" and "Nothing had been sent" in answer.content.decode()
+
+
+def test_a_stop_that_came_too_late_is_called_so(boss: Client, world: World) -> None:
+    task = world.create("shop").task
+    assert task is not None
+    url = site.url_of("task", task.pk)
+    Task.objects.filter(pk=task.pk).update(lease_until=timezone.now() + timedelta(minutes=1), lease_token="t")
+    page = boss.post(site.admin_for("task").page_url("cancel", task.pk), follow=True).content.decode()
+    assert page.count("was asked to stop") == 1, "the notice, which goes with the state; no message that stays"
+    assert end(task, "done", token="t")
+    page = boss.get(url).content.decode()
+    assert "Your stop came too late: the change is made." in page and "was asked to stop" not in page
+    trail = boss.get(site.admin_for("auditevent").page_url("changelist")).content.decode()
+    assert "asked to stop" in trail and "cancelled" not in trail
+
+
+def test_a_task_that_failed_before_its_first_step_says_so(boss: Client, world: World) -> None:
+    task = world.create("shop").task
+    assert task is not None and end(task, "failed", problem={"detail": "The cloud changed since you looked."})
+    page = boss.get(site.url_of("task", task.pk)).content.decode()
+    assert "It stopped before its first step." in page and "no step to carry out" not in page
+    assert "request ids" not in page and "who run the cloud" not in page, "none: nothing to give"
+    changes = boss.get(f"{site.url_of('task', task.pk)}changes/").content.decode()
+    assert "What this task was to change" in changes
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from compute.loadbalancers.console.paste import parse_backends
 from core.admin.charts import Bar, bar_chart, nice_ceiling
-from core.admin.markup import ago, badge, duration, moment, plain_value, plural
+from core.admin.markup import ago, badge, duration, milliseconds, moment, plain_value, plural
 from core.admin.tones import Badge, Tone, worst
 from core.errors import Problem
 
@@ -28,6 +28,11 @@ NOW = datetime(2026, 9, 1, 12, 0, tzinfo=UTC)
 )
 def test_ago(seconds: int, words: str) -> None:
     assert ago(NOW - timedelta(seconds=seconds), NOW) == words
+
+
+@pytest.mark.parametrize(("value", "words"), [(0, "0 ms"), (85, "85 ms"), (999, "999 ms"), (5935, "5.9 s")])
+def test_how_long_a_call_took(value: int, words: str) -> None:
+    assert milliseconds(value) == words
 
 
 def test_a_time_carries_the_exact_one() -> None:

@@ -212,7 +212,7 @@ class _Drawing:
         if not why and member.operating_status in ("ERROR", "OFFLINE"):
             why = MEANING[member.operating_status]
         tone = tone_of(member)
-        if tone is Tone.OK and backend.weight == 0:
+        if tone in (Tone.OK, Tone.PLAIN) and backend.weight == 0:
             tone = Tone.OFF
         return Node(
             f"member-{member.pk}", "backend", join_host_port(backend.address, backend.port), why or weight,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compute.loadbalancers.choices import Status
-from core.admin.tones import Badge, Tone, worst
+from core.admin.tones import Badge, Tone
 
 TONE_OF_STATUS = {
     Status.INIT: Tone.PLAIN,
@@ -64,11 +64,12 @@ def row_badges(row: Any) -> list[Badge]:
 
 
 def tone_of(row: Any) -> Tone:
-    """What the two words come to: what is disabled on purpose is not an alarm."""
+    """What the two words come to: what is disabled on purpose is not an alarm, what nobody checks is not healthy."""
     ours = our_badge(row)
     if ours.tone in (Tone.OFF, Tone.MOTION, Tone.BAD):
         return ours.tone
-    return worst(row_badges(row)).tone if ours.tone is Tone.OK else ours.tone
+    cloud = cloud_badge(row)
+    return cloud.tone if ours.tone is Tone.OK and cloud else ours.tone
 
 
 def trouble_words(row: Any) -> str:
