@@ -5,13 +5,30 @@ Each keeps the cloud's own words (`cause`), its status and its request id; none 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from core.errors import Problem
 
+LONGEST_TEXT = 1200  # characters of one text of an error: a cloud may name its regions as it likes
+LONGEST_WORD = 300
+
+
+def shown(text: str) -> str:
+    """A text that repeats what a cloud said, as it may be stored and shown: without NUL and halves of characters, and not too
+    long, neither a single word of it nor the whole.
+
+    >>> shown("a region\\x00")
+    'a region'
+    """
+    text = text.replace("\x00", "").encode("utf-8", "replace").decode()
+    if len(text) > LONGEST_WORD:
+        text = re.sub(rf"(\S{{{LONGEST_WORD - 1}}})\S{{2,}}", r"\1…", text)
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
 
 class CloudError(Problem):
-    """Anything that went wrong at a cloud. `http_status` is the cloud's own, 0 when there was no answer.
+    """Anything that went wrong at a cloud. `http_status` is the cloud's own, 0 when there was no answer. Its texts are `shown`.
 
     `doubtful`: the change may have been made all the same, so look before anything is sent again.
     """
@@ -20,8 +37,19 @@ class CloudError(Problem):
     title = "The cloud failed"
     doubtful = False
 
-    def __init__(self, detail: str, *, http_status: int = 0, **kwargs: Any) -> None:
-        super().__init__(detail, **kwargs)
+    def __init__(
+        self,
+        detail: str,
+        *,
+        http_status: int = 0,
+        hint: str = "",
+        cause: str = "",
+        cloud_request_id: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            shown(detail), hint=shown(hint), cause=shown(cause), cloud_request_id=shown(cloud_request_id), **kwargs
+        )
         self.http_status = http_status
 
     @property

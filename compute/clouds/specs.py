@@ -102,7 +102,8 @@ class State:
     `kind`: project, network, subnet, floatingip, loadbalancer, listener, pool, member, policy, rule, monitor.
     `fields`: the mapped fields (`CHANGEABLE` and `FIXED`). `refs`: external ids of related objects by name, e.g.
     {"loadbalancer_id": …, "listener_ids": [...], "device_id": …}. `tags`: the cloud's own tags. `updated_at`: the cloud's
-    words for the last change (ISO 8601 in UTC, whole seconds), "" when unknown.
+    words for the last change (ISO 8601 in UTC, whole seconds), "" when unknown. `fault`: why it could not be read, as the end of
+    a sentence; then there is nothing else but its id, its name and `raw`.
     """
 
     kind: str
@@ -116,6 +117,7 @@ class State:
     project_id: str = ""
     updated_at: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
 
     def digest(self) -> str:
         """Names what the cloud said; equal digests mean that nothing needs to be written."""

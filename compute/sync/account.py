@@ -16,7 +16,7 @@ from django.utils import timezone
 from compute.accounts.models import CloudAccount
 from compute.accounts.opening import open_account
 from compute.accounts.services import identity_of, same_regions
-from compute.clouds.errors import CloudError
+from compute.clouds.errors import CloudError, Unsupported
 from compute.clouds.ports import Cloud, Region
 from compute.clouds.specs import AccountInfo, State
 from compute.projects.models import ExternalProject
@@ -25,12 +25,13 @@ from compute.sync.balancers import BalancerSync
 from compute.sync.bulk import held
 from compute.sync.flat import Eips, Networks, Vpcs
 from compute.sync.models import SyncPart
-from compute.sync.reading import Reading, ends_the_run, left_out
+from compute.sync.reading import Reading, ends_the_run, is_sound, left_out
 from compute.sync.scopes import OpenPort, Scopes, scopes_of
 from core.audit.models import AuditEvent
 from core.audit.services import entry, record_many
 from identity.directory.cloud import project_for_cloud
 
+LONGEST_REGION = 128  # the column
 READ_TWICE = "it is the same cloud as region {same}, which is read"
 
 
@@ -89,6 +90,9 @@ def _regions(reading: Reading, names: list[str], endpoints: Mapping[str, str], p
     with reading.context.owning():
         for name in names:
             part.seen += 1
+            if len(name) > LONGEST_REGION:
+                left_out(part, name, Unsupported("Its name is too long for a region."))
+                continue
             values = {"name": name, "endpoints": endpoints.get(name, ""), "same_as": double.get(name, "")}
             _, made = CloudRegion.objects.update_or_create(manager=reading.manager, external_id=name, defaults=values)
             part.added += made
@@ -113,6 +117,8 @@ def _projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> None
     taken = {p.project_id for p in known.values() if p.external_id in listed}
     for item in listed.values():
         reading.context.check_cancel()
+        if not is_sound(part, item):
+            continue
         try:
             _project(reading, part, item, known.get(item.external_id), taken)
         except Exception as error:

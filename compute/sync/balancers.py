@@ -88,14 +88,13 @@ class BalancerSync:
 
     def _moved(self, chunk: list[State], scope: Scope) -> list[State]:
         """Those of a chunk that are new, or that differ from what was read last."""
+        chunk = [item for item in chunk if first_sight(self.part, item, scope, self.seen)]
         rows = LoadBalancer.objects.filter(
             **self.place, external_id__in=[s.external_id for s in chunk], deleted_at=None
         )
         known = {r.external_id: r for r in rows.only(*COLUMNS)}
         moved = []
         for item in chunk:
-            if not first_sight(self.part, item, scope, self.seen):
-                continue
             row = known.get(item.external_id)
             at_rest = (
                 row is not None

@@ -23,7 +23,7 @@ from compute.clouds.specs import State
 from compute.regions.models import CloudRegion
 from compute.sync.inflight import IN_FLIGHT, rows_in_flight
 from compute.sync.models import PARTIAL, SyncPart
-from compute.sync.reading import Reading, ends_the_run, left_out
+from compute.sync.reading import Reading, ends_the_run, is_sound, left_out
 from compute.sync.scopes import Covered, OpenPort, Scope, Scopes, is_gone, not_read
 from core.audit.services import entry, record_many
 from identity.models import Project
@@ -130,6 +130,7 @@ class FlatMirror(ABC):
         self._gone(covered, began)
 
     def _chunk(self, chunk: list[State], scope: Scope, began: datetime) -> None:
+        chunk = [item for item in chunk if first_sight(self.part, item, scope, self.seen)]
         with self.reading.context.owning():
             found = self.rows().filter(external_id__in=[s.external_id for s in chunk]).select_for_update(of=("self",))
             rows = {row.external_id: row for row in found}
@@ -137,7 +138,7 @@ class FlatMirror(ABC):
             wanted = [
                 (item, values)
                 for item in chunk
-                if (values := self._values(item, rows.get(item.external_id), scope)) is not None
+                if (values := self._values(item, rows.get(item.external_id))) is not None
             ]
             moved = [
                 (item, values) for item, values in wanted if not self.same(rows.get(item.external_id), item, values)
@@ -168,17 +169,14 @@ class FlatMirror(ABC):
             self.part.unchanged += len(wanted) - len(moved)
             self.part.save()
 
-    def _values(self, item: State, row: Any, scope: Scope) -> dict[str, Any] | None:
-        """What `columns` says; None for what is left out, which is counted, and for what another login has shown."""
-        name = item.name or item.external_id
-        if not first_sight(self.part, item, scope, self.seen):
-            return None
+    def _values(self, item: State, row: Any) -> dict[str, Any] | None:
+        """What `columns` says; None for what is left out, which is counted."""
         try:
             values = self.columns(item, row)
         except Exception as error:
             if ends_the_run(error):
                 raise
-            left_out(self.part, name, error)
+            left_out(self.part, item.name or item.external_id, error)
             return None
         if values is None:
             self.part.skipped += 1
@@ -227,14 +225,15 @@ class FlatMirror(ABC):
 
 
 def first_sight(part: SyncPart, item: State, scope: Scope, seen: dict[str, str]) -> bool:
-    """Count an object of a listing; False when it has been seen: by another login, as what is shared is, or twice by this one."""
+    """Count an object of a listing; False when it has been seen (by another login, as what is shared is, or twice by this one),
+    and for one that cannot be stored, which is left out with the reason: it has been seen, so what is here of it stays."""
     shown_by = seen.get(item.external_id)
     if shown_by is not None and shown_by != scope.login:
         return False
     part.seen += 1
     if shown_by is None:
         seen[item.external_id] = scope.login
-        return True
+        return is_sound(part, item)
     part.skipped += 1
     part.note(f"{item.name or item.external_id} was listed twice")
     return False

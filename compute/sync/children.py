@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from compute.clouds.errors import Gone, Unreachable
 from compute.clouds.ports import BalancerPort
+from compute.clouds.soundness import check_sound, check_tree
 from compute.clouds.specs import State, TreeState
 
 
@@ -41,6 +42,7 @@ class Children:
         pools: list[State] = []
         members: dict[str, tuple[State, ...]] = {}
         for pool in self.pools.get(item.external_id, []):
+            check_sound(pool)
             with suppress(Gone):  # a pool that went in between is no part of the tree; the balancer is not gone
                 members[pool.external_id] = (
                     () if pool.raw.get("members") == [] else tuple(port.members(pool.external_id))
@@ -65,7 +67,7 @@ def _with_rules(port: BalancerPort, policies: Iterable[State]) -> Iterator[State
 
 def whole_tree(port: BalancerPort, item: State, children: Children | None) -> TreeState:
     """A listed balancer's tree in which nothing is missing that the cloud names. Raises `Gone`, and `Unreachable` when its
-    answers do not agree, however it is asked: a tree that is being changed agrees at the second look."""
+    answers do not agree, however it is asked (a tree that is being changed agrees at the second look), or cannot be stored."""
     tree = children.tree(item, port) if children is not None else port.tree(item.external_id, everything=True)
     lacks = lacking(tree)
     if lacks:
@@ -76,7 +78,7 @@ def whole_tree(port: BalancerPort, item: State, children: Children | None) -> Tr
             f"The cloud's answers about it do not agree: it names {', '.join(lacks)}, but does not list it. It stays as it was.",
             hint="Sync again; if it stays so, report it to those who run the cloud.",
         )
-    return tree
+    return check_tree(tree)
 
 
 def lacking(tree: TreeState) -> list[str]:

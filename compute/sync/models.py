@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from compute.accounts.models import with_account
+from compute.clouds.errors import shown
 from core.access import Owner
 from core.models import Base
 
@@ -75,9 +76,10 @@ class SyncPart(models.Model):
     unnoted = 0  # notes that were not kept
 
     def note(self, text: str) -> None:
-        """Say one thing about the part. The first fifty are kept, the rest are counted."""
+        """Say one thing about the part. The first fifty are kept, the rest are counted. A name of the cloud's in it may be long
+        and hold what cannot be stored: it is cut."""
         if len(self.notes) < self.MOST_NOTES:
-            self.notes.append(text)
+            self.notes.append(shown(text))
         else:
             self.unnoted += 1
 

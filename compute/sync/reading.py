@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.clouds.errors import CloudError, Unauthorised
+from compute.clouds.soundness import check_sound
+from compute.clouds.specs import State
 from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
 from core.access import Actor, product_actor
 from core.errors import InternalError, Problem
@@ -87,6 +89,16 @@ def left_out(part: SyncPart, name: str, error: Exception) -> None:
     else:
         log.error("an object could not be read", object=name, part=str(part), exc_info=error)
         part.note(f"{name}: {OUR_MISTAKE}")
+
+
+def is_sound(part: SyncPart, item: State) -> bool:
+    """False for an object of a listing that cannot be stored, which is left out. Ask before its id is used in any query."""
+    try:
+        check_sound(item)
+    except CloudError as error:
+        left_out(part, item.name or item.external_id, error)
+        return False
+    return True
 
 
 def _problem_of(error: Exception) -> Problem:

@@ -15,6 +15,7 @@ from compute.clouds import calls
 from compute.clouds.errors import Gone, Refused
 from compute.clouds.openstack import translate
 from compute.clouds.openstack.api import Api
+from compute.clouds.soundness import check_sound, check_tree
 from compute.clouds.specs import (
     BalancerCapabilities,
     BalancerSpec,
@@ -104,7 +105,7 @@ class OpenStackBalancers:
 
     def status(self, external_id: str) -> State:
         """The balancer alone, one call. Raises `Gone`."""
-        return translate.balancer(self._api.read(f"{BALANCERS}/{external_id}", "loadbalancer"))
+        return check_sound(translate.balancer(self._api.read(f"{BALANCERS}/{external_id}", "loadbalancer")))
 
     def tree(self, external_id: str, *, everything: bool = False) -> TreeState:
         """A whole tree: three calls and one per pool that has members. Raises `Gone`.
@@ -119,10 +120,11 @@ class OpenStackBalancers:
         members: dict[str, tuple[State, ...]] = {}
         pools: list[State] = []
         for pool in map(translate.pool, self._api.pages(POOLS, "pools", loadbalancer_id=external_id)):
+            check_sound(pool)
             with suppress(Gone):  # a pool that went in between is not part of the tree; the balancer is not gone
                 members[pool.external_id] = self._members_of(pool)
                 pools.append(pool)
-        return TreeState(
+        tree = TreeState(
             balancer=balancer,
             listeners=listeners,
             pools=tuple(pools),
@@ -130,27 +132,28 @@ class OpenStackBalancers:
             policies=tuple(self._policies_of(listeners)) if everything else None,
             monitors=tuple(self._monitors_of(pools)) if everything else None,
         )
+        return check_tree(tree)
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
     def create_tree(self, spec: BalancerSpec) -> State:
         """The whole tree in one POST. Raises `QuotaFull`, `Refused`, `Unreachable` (then look for the tag)."""
-        return translate.balancer(self._api.create(BALANCERS, "loadbalancer", translate.new_tree(spec)))
+        return check_sound(translate.balancer(self._api.create(BALANCERS, "loadbalancer", translate.new_tree(spec))))
 
     def create_listener(self, loadbalancer_id: str, spec: ListenerSpec) -> State:
         """A listener on a balancer. Raises `Busy`, `QuotaFull`, `Refused`."""
         values = translate.new_listener(spec) | {"loadbalancer_id": loadbalancer_id}
-        return translate.listener(self._api.create(LISTENERS, "listener", values))
+        return check_sound(translate.listener(self._api.create(LISTENERS, "listener", values)))
 
     def create_pool(self, spec: PoolSpec, *, loadbalancer_id: str = "", listener_id: str = "") -> State:
         """A pool without its members, on a balancer or as a listener's default. Raises `Busy`, `QuotaFull`, `Refused`."""
         parent = {"listener_id": listener_id} if listener_id else {"loadbalancer_id": loadbalancer_id}
-        return translate.pool(self._api.create(POOLS, "pool", translate.new_pool(spec) | parent))
+        return check_sound(translate.pool(self._api.create(POOLS, "pool", translate.new_pool(spec) | parent)))
 
     def create_member(self, pool_id: str, spec: MemberSpec) -> State:
         """One member. Raises `Busy`, `QuotaFull`, `Refused` when the pool has this address and port."""
         raw = self._api.create(f"{POOLS}/{pool_id}/members", "member", translate.new_member(spec))
-        return translate.member(raw, pool_id)
+        return check_sound(translate.member(raw, pool_id))
 
     def add_members(self, pool_id: str, specs: Sequence[MemberSpec]) -> None:
         """Several new members in one call; those that are there stay. No call for none: Octavia would lock the tree."""
@@ -161,22 +164,24 @@ class OpenStackBalancers:
     def update_balancer(self, external_id: str, change: Mapping[str, Any]) -> State:
         """Send the fields of the change and no other. Raises `Busy`, `Gone`, `Refused`."""
         values = translate.body("loadbalancer", change)
-        return translate.balancer(self._api.update(f"{BALANCERS}/{external_id}", "loadbalancer", values))
+        return check_sound(translate.balancer(self._api.update(f"{BALANCERS}/{external_id}", "loadbalancer", values)))
 
     def update_listener(self, external_id: str, change: Mapping[str, Any]) -> State:
         """Send the fields of the change and no other. Raises `Busy`, `Gone`, `Refused`."""
         values = translate.body("listener", change)
-        return translate.listener(self._api.update(f"{LISTENERS}/{external_id}", "listener", values))
+        return check_sound(translate.listener(self._api.update(f"{LISTENERS}/{external_id}", "listener", values)))
 
     def update_pool(self, external_id: str, change: Mapping[str, Any]) -> State:
         """Send the fields of the change and no other. Raises `Busy`, `Gone`, `Refused`."""
         values = translate.body("pool", change)
-        return translate.pool(self._api.update(f"{POOLS}/{external_id}", "pool", values))
+        return check_sound(translate.pool(self._api.update(f"{POOLS}/{external_id}", "pool", values)))
 
     def update_member(self, pool_id: str, external_id: str, change: Mapping[str, Any]) -> State:
         """Send the fields of the change and no other. Raises `Busy`, `Gone`, `Refused`."""
         path = f"{POOLS}/{pool_id}/members/{external_id}"
-        return translate.member(self._api.update(path, "member", translate.body("member", change)), pool_id)
+        return check_sound(
+            translate.member(self._api.update(path, "member", translate.body("member", change)), pool_id)
+        )
 
     def delete_balancer(self, external_id: str, *, cascade: bool) -> None:
         """Delete a balancer, with everything below it if `cascade`. Gone already is success. Raises `Busy`, `Refused`."""

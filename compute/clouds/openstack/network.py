@@ -8,6 +8,7 @@ from contextlib import suppress
 from compute.clouds.errors import Gone
 from compute.clouds.openstack import translate
 from compute.clouds.openstack.api import Api
+from compute.clouds.soundness import check_sound
 from compute.clouds.specs import State
 
 
@@ -27,11 +28,11 @@ class OpenStackNetworks:
 
     def network(self, external_id: str) -> State:
         """One network. Raises `Gone`."""
-        return translate.network(self._api.read(f"/networks/{external_id}", "network"))
+        return check_sound(translate.network(self._api.read(f"/networks/{external_id}", "network")))
 
     def subnet(self, external_id: str) -> State:
         """One subnet. Raises `Gone`."""
-        return translate.subnet(self._api.read(f"/subnets/{external_id}", "subnet"))
+        return check_sound(translate.subnet(self._api.read(f"/subnets/{external_id}", "subnet")))
 
     def floating_ips(self) -> Iterator[State]:
         """All floating IPs; what each is bound to comes with it."""
@@ -39,14 +40,14 @@ class OpenStackNetworks:
 
     def floating_ip(self, external_id: str) -> State:
         """One floating IP. Raises `Gone`."""
-        return translate.floating_ip(self._api.read(f"/floatingips/{external_id}", "floatingip"))
+        return check_sound(translate.floating_ip(self._api.read(f"/floatingips/{external_id}", "floatingip")))
 
     def allocate(self, network_id: str, *, description: str = "", project_id: str = "") -> State:
         """A new floating IP. Raises `QuotaFull`, and `Refused` when the network has none left."""
         values = {"floating_network_id": network_id, "description": description}
         if project_id:
             values["project_id"] = project_id
-        return translate.floating_ip(self._api.create("/floatingips", "floatingip", values))
+        return check_sound(translate.floating_ip(self._api.create("/floatingips", "floatingip", values)))
 
     def bind(self, external_id: str, port_id: str) -> State:
         """Put the floating IP on a port. Raises `Refused` when the port has one."""
@@ -63,4 +64,4 @@ class OpenStackNetworks:
 
     def _move(self, external_id: str, port_id: str) -> State:
         change = translate.body("floatingip", {"port_id": port_id})
-        return translate.floating_ip(self._api.update(f"/floatingips/{external_id}", "floatingip", change))
+        return check_sound(translate.floating_ip(self._api.update(f"/floatingips/{external_id}", "floatingip", change)))

@@ -1,20 +1,23 @@
 """Names and values between Skydeck and OpenStack, both ways. Pure: plain values in, plain values out, no call.
 
 One table per kind says which canonical field is which field of the API, and how its value is turned. Reading is forgiving
-(null is empty, unknown words pass), writing sends exactly what it was given.
+(null is empty, unknown words pass), writing sends exactly what it was given. An object that makes no sense, a word where a
+number belongs, never raises: it is a `State` with a `fault`, so that a listing goes on.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 from compute.clouds.specs import BalancerSpec, ListenerSpec, MemberSpec, PoolSpec, State
 
 Raw = Mapping[str, Any]
 Convert = Callable[[Any], Any]
+Given = ParamSpec("Given")
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,11 @@ def _same(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ValueError("is no text")
+    return value
 
 
 def _lower(value: Any) -> str:
@@ -52,11 +59,23 @@ def _flag(value: Any) -> bool:
 
 def _number(default: int) -> Convert:
     # Only null is the default: 0 is a weight of its own ("drain").
-    return lambda value: default if value is None else int(value)
+    def read(value: Any) -> int:
+        if value is None:
+            return default
+        try:
+            return int(value)
+        except (ValueError, TypeError, OverflowError):
+            raise ValueError("is no number") from None
+
+    return read
 
 
 def _list(value: Any) -> list[Any]:
-    return list(value or ())
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise ValueError("is no list")
+    return list(value)
 
 
 def address(value: Any) -> str:
@@ -65,10 +84,11 @@ def address(value: Any) -> str:
     >>> address("2001:0DB8:0:0:0:0:0:5")
     '2001:db8::5'
     """
+    text = _text(value)
     try:
-        return str(ipaddress.ip_address(_text(value)))
+        return str(ipaddress.ip_address(text))
     except ValueError:
-        return _text(value)
+        return text
 
 
 def _persistence(value: Any) -> dict[str, Any]:
@@ -204,7 +224,14 @@ FIELDS: Mapping[str, Mapping[str, Field]] = {
 
 def fields(kind: str, raw: Raw) -> dict[str, Any]:
     """The mapped fields of an object of the API, under their canonical names."""
-    return {name: field.read(raw.get(field.wire)) for name, field in FIELDS[kind].items()}
+    return {name: _read(raw, field.wire, field.read) for name, field in FIELDS[kind].items()}
+
+
+def _read(raw: Raw, wire: str, read: Convert = _text) -> Any:
+    try:
+        return read(raw.get(wire))
+    except ValueError as error:
+        raise ValueError(f"its {wire} {error}") from None
 
 
 def body(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,11 +247,33 @@ def body(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
+def _reading(
+    kind: str,
+) -> Callable[[Callable[Concatenate[Raw, Given], State]], Callable[Concatenate[Raw, Given], State]]:
+    """Let what makes no sense be an object with a fault."""
+
+    def decorate(read: Callable[Concatenate[Raw, Given], State]) -> Callable[Concatenate[Raw, Given], State]:
+        @wraps(read)
+        def safely(raw: Raw, /, *args: Given.args, **kwargs: Given.kwargs) -> State:
+            try:
+                return read(raw, *args, **kwargs)
+            except (ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+                fault = str(error) if isinstance(error, ValueError) else "it has not the shape that the API gives it"
+                name = raw.get("name")
+                return State(kind, str(raw.get("id")), name if isinstance(name, str) else "", raw=raw, fault=fault)
+
+        return safely
+
+    return decorate
+
+
+@_reading("loadbalancer")
 def balancer(raw: Raw) -> State:
     """An Octavia load balancer; its children are in `refs`."""
     return _state("loadbalancer", raw, listener_ids=_ids(raw.get("listeners")), pool_ids=_ids(raw.get("pools")))
 
 
+@_reading("listener")
 def listener(raw: Raw) -> State:
     """An Octavia listener."""
     parent = _first(_ids(raw.get("loadbalancers")))
@@ -238,6 +287,7 @@ def listener(raw: Raw) -> State:
     )
 
 
+@_reading("pool")
 def pool(raw: Raw) -> State:
     """An Octavia pool."""
     parent = _first(_ids(raw.get("loadbalancers")))
@@ -252,11 +302,13 @@ def pool(raw: Raw) -> State:
     )
 
 
+@_reading("member")
 def member(raw: Raw, pool_id: str) -> State:
     """An Octavia member; the API does not repeat whose it is."""
     return _state("member", raw, {"pool_id": pool_id}, pool_id=pool_id)
 
 
+@_reading("policy")
 def policy(raw: Raw) -> State:
     """An Octavia L7 policy. Lists name its rules by id only."""
     return _state(
@@ -268,26 +320,31 @@ def policy(raw: Raw) -> State:
     )
 
 
+@_reading("rule")
 def rule(raw: Raw, policy_id: str) -> State:
     """An Octavia L7 rule; the API does not repeat whose it is."""
     return _state("rule", raw, policy_id=policy_id)
 
 
+@_reading("monitor")
 def monitor(raw: Raw) -> State:
     """An Octavia health monitor."""
     return _state("monitor", raw, pool_id=_first(_ids(raw.get("pools"))))
 
 
+@_reading("network")
 def network(raw: Raw) -> State:
     """A Neutron network."""
     return _state("network", raw, subnet_ids=[_text(each) for each in _list(raw.get("subnets"))])
 
 
+@_reading("subnet")
 def subnet(raw: Raw) -> State:
     """A Neutron subnet."""
     return _state("subnet", raw, network_id=_text(raw.get("network_id")))
 
 
+@_reading("floatingip")
 def floating_ip(raw: Raw) -> State:
     """A Neutron floating IP; `port_details` says what it is bound to, where the cloud has that extension."""
     details = raw.get("port_details") or {}
@@ -300,6 +357,7 @@ def floating_ip(raw: Raw) -> State:
     )
 
 
+@_reading("project")
 def project(raw: Raw) -> State:
     """A Keystone project."""
     return _state("project", raw)
@@ -309,21 +367,21 @@ def _state(kind: str, raw: Raw, parents: Mapping[str, str] | None = None, **refs
     found = {**fields(kind, raw), **(parents or {})}
     return State(
         kind=kind,
-        external_id=_text(raw.get("id")),
-        name=_text(raw.get("name")) or (found["address"] if kind == "floatingip" else ""),
-        provisioning=_text(raw.get("provisioning_status") or raw.get("status")),
-        operating=_text(raw.get("operating_status")),
+        external_id=_read(raw, "id"),
+        name=_read(raw, "name") or (found["address"] if kind == "floatingip" else ""),
+        provisioning=_read(raw, "provisioning_status") or _read(raw, "status"),
+        operating=_read(raw, "operating_status"),
         fields=found,
         refs=refs,
-        tags=tuple(_text(tag) for tag in raw.get("tags") or ()),
-        project_id=_text(raw.get("project_id") or raw.get("tenant_id")),
-        updated_at=_text(raw.get("updated_at") or raw.get("created_at")),
+        tags=tuple(_text(tag) for tag in _read(raw, "tags", _list)),
+        project_id=_read(raw, "project_id") or _read(raw, "tenant_id"),
+        updated_at=_read(raw, "updated_at") or _read(raw, "created_at"),
         raw=raw,
     )
 
 
-def _ids(references: Iterable[Any] | None) -> list[str]:
-    return [_text(each["id"]) for each in references or () if isinstance(each, Mapping) and each.get("id")]
+def _ids(references: Any) -> list[str]:
+    return [_text(each["id"]) for each in _list(references) if isinstance(each, Mapping) and each.get("id")]
 
 
 def _first(ids: list[str]) -> str:

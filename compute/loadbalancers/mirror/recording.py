@@ -14,6 +14,7 @@ from typing import Any
 from django.utils import timezone
 
 from compute.accounts.choices import DriftPolicy
+from compute.clouds.soundness import check_tree
 from compute.clouds.specs import State, TreeState
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import (
@@ -70,7 +71,10 @@ class TreeWriter:
     # -- recording what rows of ours look like at the cloud
 
     def record(self, tree: TreeState, *, complete: bool = True) -> Count:
-        """Write what `tree` says: rows of ours, objects that are new to us, and (when `complete`) what is gone."""
+        """Write what `tree` says: rows of ours, objects that are new to us, and (when `complete`) what is gone.
+
+        Raises `Unreachable` before anything is written when one of them cannot be stored."""
+        check_tree(tree)
         wanted = desired.wanted_tree(self.lb)
         sight = recognise(wanted, tree)
         if self._import_pools(tree, wanted, sight):

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compute.clouds.errors import Unreachable
 from compute.clouds.openstack import translate
+from compute.clouds.soundness import check_sound, fault_of
 from compute.clouds.specs import CHANGEABLE, FIXED, BalancerSpec, ListenerSpec, MemberSpec, PoolSpec
 
 WORDS = st.text(max_size=20)
@@ -172,3 +174,30 @@ def test_a_tree_is_one_body_with_pools_referred_to_by_name() -> None:
 
 def test_a_balancer_alone_has_no_empty_children() -> None:
     assert not {"listeners", "pools", "tags"} & set(translate.new_tree(BalancerSpec(name="web", subnet_id="s")))
+
+
+MISFITS: list[tuple[str, str, Any]] = [
+    ("subnet", "ip_version", "six"), ("subnet", "ip_version", float("nan")), ("subnet", "allocation_pools", 5),
+    ("subnet", "dns_nameservers", "10.0.0.1"), ("network", "mtu", {}), ("network", "mtu", float("inf")),
+    ("network", "subnets", {"a": 1}), ("network", "id", float("nan")), ("network", "id", {"a": 1}), ("network", "name", 7),
+    ("network", "tags", 7), ("network", "status", []), ("floating_ip", "port_details", "x"), ("floating_ip", "port_id", 5),
+    ("balancer", "vip_address", {}), ("balancer", "name", {"a": 1}), ("balancer", "listeners", 5), ("balancer", "pools", "x"),
+    ("balancer", "updated_at", 5), ("listener", "protocol_port", "http"), ("listener", "loadbalancers", {}),
+    ("pool", "members", 1), ("policy", "rules", True), ("monitor", "delay", []), ("project", "name", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "field", "value"), MISFITS)
+def test_an_object_that_makes_no_sense_is_one_with_a_fault(kind: str, field: str, value: Any) -> None:
+    raw = {"id": "x", "name": "odd", field: value}
+    state = getattr(translate, kind)(raw)
+    assert state.fault and fault_of(state) == state.fault
+    assert isinstance(state.external_id, str) and isinstance(state.name, str)
+    assert state.raw is raw
+    assert not getattr(translate, kind)({"id": "x", "name": "good"}).fault
+
+
+def test_the_fault_names_the_field() -> None:
+    assert translate.subnet({"id": "x", "ip_version": "six"}).fault == "its ip_version is no number"
+    with pytest.raises(Unreachable, match="subnet x cannot be used: its ip_version is no number"):
+        check_sound(translate.subnet({"id": "x", "ip_version": "six"}))
