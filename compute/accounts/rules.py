@@ -17,6 +17,7 @@ from core.errors import (
     MissingParameterError,
     PlanChangedError,
     UnsupportedOperationError,
+    several,
 )
 from core.names import check_name as check_name
 
@@ -53,12 +54,12 @@ def check_project_domain(project_domain: Any, domain: Any) -> None:
 
 
 def check_complete(auth_kind: str, given: Mapping[str, str]) -> None:
-    """Spec 1.3: what this kind of credential needs is there. Raises `MissingParameterError` naming the first gap."""
+    """Spec 1.3: what this kind of credential needs is there. Raises `MissingParameterError` naming every gap."""
     if auth_kind not in AuthKind.values:
         raise InputParameterError(f"“{auth_kind}” is not one of {', '.join(AuthKind.values)}.", field="auth_kind")
-    for name in ("access_url", *NEEDED[AuthKind(auth_kind)]):
-        if not str(given.get(name) or "").strip():
-            raise MissingParameterError(f"Give {WORDS.get(name, 'the identity URL')}.", field=name)
+    gaps = [n for n in ("access_url", *NEEDED[AuthKind(auth_kind)]) if not str(given.get(n) or "").strip()]
+    if gaps:
+        raise several(MissingParameterError(f"Give {WORDS.get(n, 'the identity URL')}.", field=n) for n in gaps)
 
 
 # Where a secret is sent to, as whom, and whether the other side is who it says: with any of them changed, the stored secret

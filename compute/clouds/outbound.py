@@ -146,9 +146,19 @@ def check_address(address: str, *, field: str = "", host: str = "") -> None:
     reason = "is not an IP address" if parsed is None else _policy.refuses(parsed)
     if reason:
         shown = f"{host} ({address})" if host and host != address else address
-        allow = "Whoever runs this installation can allow networks with SKYDECK_OUTBOUND_ALLOW."
+        allow = (
+            f"Whoever runs this installation allows it with SKYDECK_OUTBOUND_ALLOW={_network_of(parsed)} and a restart."
+        )
         hint = "" if parsed is None else NO_SETTING if reason == NEVER else allow
         raise InputParameterError(f"{shown} {reason}.", field=field, hint=hint)
+
+
+def _network_of(address: Address | None) -> str:
+    """The network to allow so that this address may be connected to: all of loopback, else the address alone."""
+    if address is None:
+        return ""
+    refused = next((one for one in _meanings(address) if _policy.refuses(one)), address)
+    return "127.0.0.0/8" if refused.is_loopback and refused.version == 4 else str(ipaddress.ip_network(str(refused)))
 
 
 def _split(url: str, field: str) -> SplitResult:

@@ -54,6 +54,11 @@ ALGORITHM_OF = {
 SCHEDULER_OF = {"ROUND_ROBIN": "wrr", "LEAST_CONNECTIONS": "wlc", "SOURCE_IP": "sch", "SOURCE_IP_PORT": "tch"}
 
 
+def algorithm_word(algorithm: str) -> str:
+    """A cloud's algorithm in the one word that people read for it everywhere; itself when we have none."""
+    return str(Scheduler(SCHEDULER_OF[algorithm]).label) if algorithm in SCHEDULER_OF else algorithm
+
+
 class GroupType(models.TextChoices):
     NORMAL = "normal", "normal"
     DEFAULT = "default", "default"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compute.clouds.specs import CHANGEABLE, State, TreeState
+from compute.loadbalancers.choices import algorithm_word
 from core.engine.merge import Standing, merge
 from core.engine.plan import Impact, Plan, Step, words
 from core.errors import NotEmptyError
@@ -394,6 +395,10 @@ def _field(name: str) -> str:
     return FIELD_WORDS.get(name, name.replace("_", " "))
 
 
+def _told(name: str, value: Any) -> Any:
+    return algorithm_word(value) if name == "algorithm" and isinstance(value, str) else value
+
+
 def _value(value: Any) -> str:
     if value in (None, "", {}, []):
         return "nothing"
@@ -413,14 +418,14 @@ def _create_sentence(item: Wanted, after: Mapping[str, Any]) -> str:
     if item.kind == "listener" and after.get("default_pool"):
         return f"Create listener {item.label} that sends to backend group {after['default_pool']}."
     if item.kind == "pool":
-        return f"Create backend group {item.label} ({after.get('protocol')}, {str(after.get('algorithm', '')).lower().replace('_', ' ')})."
+        return f"Create backend group {item.label} ({after.get('protocol')}, {algorithm_word(str(after.get('algorithm', '')))})."
     if item.kind == "member":
         return f"Add backend {item.label} with weight {after.get('weight')}."
     return f"Create {KIND_WORDS[item.kind]} {item.label}."
 
 
 def _update_sentence(item: Wanted, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    parts = [f"{_field(n)} from {_value(before.get(n))} to {_value(v)}" for n, v in after.items()]
+    parts = [f"{_field(n)} from {_value(_told(n, before.get(n)))} to {_value(_told(n, v))}" for n, v in after.items()]
     return f"Change {KIND_WORDS[item.kind]} {item.label}: {words(parts)}."
 
 

@@ -32,6 +32,7 @@ RUN_BADGES = {
     FAILED: Badge(Tone.BAD, "failed"),
     INTERRUPTED: Badge(Tone.WARN, "interrupted", "Its worker stopped before the end."),
 }
+WHOLE_REGION = "all"  # the part of a region that is not read, being the same cloud as another
 PART_WORDS = {
     "networks": "VPCs", "subnets": "networks", "loadbalancers": "load balancers", "floatingips": "elastic IPs",
     "projects": "external projects", "all": "everything",
@@ -148,6 +149,13 @@ def kind_words(part: SyncPart) -> str:
     return PART_WORDS.get(part.kind, part.kind)
 
 
+def part_badge(part: SyncPart) -> Badge:
+    """A part's state. A region that is another one under a second name is left out on purpose."""
+    if part.kind == WHOLE_REGION and part.state == COMPLETE:
+        return Badge(Tone.OFF, "not read", "; ".join(part.notes))
+    return RUN_BADGES.get(part.state, RUN_BADGES[RUNNING])
+
+
 def part_bars(run: SyncRun, parts: Sequence[SyncPart]) -> list[dict[str, Any]]:
     """The parts as bars on the run's time line, in per cent of its length."""
     end = run.ended_at or timezone.now()
@@ -156,7 +164,7 @@ def part_bars(run: SyncRun, parts: Sequence[SyncPart]) -> list[dict[str, Any]]:
     for part in parts:
         start = max(0.0, (part.started_at - run.created_at) / whole)
         length = ((part.ended_at or end) - part.started_at) / whole
-        state = RUN_BADGES.get(part.state, RUN_BADGES[RUNNING])
+        state = part_badge(part)
         bars.append(
             {
                 "label": f"{part.region} {kind_words(part)}".strip(),
@@ -175,8 +183,8 @@ def part_table(parts: Sequence[SyncPart]) -> Table:
     rows = [
         [
             f"{part.region or 'whole account'}: {kind_words(part)}",
-            badge(RUN_BADGES.get(part.state, RUN_BADGES[RUNNING])),
-            part.seen, *(getattr(part, name) or NOTHING for name in ("added", "changed", "unchanged", "gone", "skipped")),
+            badge(part_badge(part)),
+            NOTHING if part.kind == WHOLE_REGION else part.seen, *(getattr(part, name) or NOTHING for name in ("added", "changed", "unchanged", "gone", "skipped")),
             "; ".join([*([str(part.problem.get("detail", ""))] if part.problem else []), *part.notes]) or NOTHING,
         ]
         for part in parts

@@ -23,7 +23,7 @@ class Vpcs(FlatMirror):
     """Networks of the cloud."""
 
     model = Vpc
-    word = "networks"
+    word = "VPCs"
     names = ("name", "description", "project_id", "is_shared", "is_external", "mtu", "status")
 
     def states(self, port: Region) -> Iterable[State]:
@@ -49,7 +49,7 @@ class Networks(FlatMirror):
     """Subnets of the cloud. One whose network was not listed is skipped."""
 
     model = Network
-    word = "subnets"
+    word = "networks"
     names = (
         "name",
         "description",
@@ -100,7 +100,7 @@ class Eips(FlatMirror):
     policy is *hold* and the wish is another: then it is told, and a person decides (design 4)."""
 
     model = Eip
-    word = "floating IPs"
+    word = "elastic IPs"
     names = (
         "ip_addr",
         "name",

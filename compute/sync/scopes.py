@@ -107,12 +107,17 @@ def scopes_of(info: AccountInfo, known: Iterable[tuple[str, str, bool]]) -> Scop
 
 
 def not_read(part: SyncPart, count: int, word: str) -> None:
-    """Say of rows that nothing could be told of them: they stay, and the part is not complete."""
+    """Say of rows that nothing could be told of them: they stay, and the part is not complete. `word`: their plural."""
     if count:
         part.state = PARTIAL
+        what, lie, stay = (
+            (word.removesuffix("s"), "lies", "it stays as it was")
+            if count == 1
+            else (word, "lie", "they stay as they were")
+        )
         part.note(
-            f"{count} {word} lie in projects that were not read or that this account's user cannot read any more: they stay as "
-            "they were read last."
+            f"{count} {what} {lie} in projects that were not read or that this account's user cannot read any more: {stay} read "
+            "last."
         )
 
 

@@ -112,6 +112,11 @@ class ConsoleForm(forms.Form):
         if self.problem is None and (problem.cause or problem.cloud_request_id):
             self.problem = problem
 
+    def places_of(self, problem: Problem) -> list[tuple[forms.BoundField | None, Problem]]:
+        """Each part of a problem with the field that it is about; None for one that the form does not have."""
+        parts = problem.errors or [problem]
+        return [(self[name] if (name := self._field_for(one.field)) else None, one) for one in parts]
+
     def _field_for(self, given: str) -> str:
         """The form's field for a problem's: by its whole name, or the outermost part of its path that the form has."""
         for part in (given, *given.split(".")):

@@ -31,6 +31,12 @@ def as_icon(tone: str) -> SafeString:
 
 
 @register.filter
+def as_ms(value: int) -> str:
+    """How long a call took."""
+    return markup.milliseconds(value)
+
+
+@register.filter
 def pretty_json(value: Any) -> str:
     """JSON with line breaks."""
     return markup.pretty(value)

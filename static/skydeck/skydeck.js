@@ -96,5 +96,20 @@
 
   document.addEventListener("DOMContentLoaded", function () { times(document); });
   document.addEventListener("htmx:afterSwap", function (event) { times(event.target); });
+
+  // A connection test marks the fields at fault, as a form that was sent does.
+  document.addEventListener("htmx:afterSwap", function (event) {
+    if (event.target.id !== "test-result") return;
+    for (const field of document.querySelectorAll(".sd-form [aria-invalid]")) {
+      field.removeAttribute("aria-invalid");
+      field.closest(".sd-field")?.classList.remove("sd-wrong");
+    }
+    for (const sentence of event.target.querySelectorAll("[data-wrong]")) {
+      const field = document.getElementById(sentence.dataset.wrong);
+      field?.setAttribute("aria-invalid", "true");
+      field?.closest(".sd-field")?.classList.add("sd-wrong");
+      field?.closest("details")?.setAttribute("open", "");
+    }
+  });
   setInterval(function () { times(document); }, 30000);
 })();

@@ -40,7 +40,10 @@ def test_the_connection_test_says_what_is_wrong(boss: Client, world: World) -> N
     page = boss.post(url, {**login(world, secret="wrong"), "_stage": "test"}).content.decode()
     assert "sd-bad" in page and "The login works" not in page
     missing = boss.post(url, {**login(world, username=""), "_stage": "test"}).content.decode()
-    assert "Give the user" in missing
+    assert "Give the user" in missing and 'data-wrong="id_username"' in missing
+    empty = boss.post(url, {"_stage": "test", "provider": "memory", "auth_kind": "password"}).content.decode()
+    for name in ("access_url", "username", "secret", "project_name"):
+        assert f'data-wrong="id_{name}"' in empty, "every gap at once, each at its field"
 
 
 def test_a_cloud_is_connected_and_read(boss: Client, world: World) -> None:

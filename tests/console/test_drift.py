@@ -27,7 +27,7 @@ def rows(lb: LoadBalancer) -> dict[str, Any]:
 CHANGED = {
     "balancer": ("description", "theirs", "description is theirs there"),
     "listener": ("connection_limit", 77, "connection limit is 77 there, -1 is wanted"),
-    "group": ("algorithm", "SOURCE_IP", "algorithm is SOURCE_IP there, ROUND_ROBIN is wanted"),
+    "group": ("algorithm", "SOURCE_IP", "algorithm is by source address there, weighted round robin is wanted"),
     "backend": ("weight", 77, "weight is 77 there"),
 }
 

@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from compute.loadbalancers.console.paste import parse_backends
+from compute.sync.admin import part_badge
+from compute.sync.models import SyncPart
+from compute.sync.scopes import not_read
 from core.admin.charts import Bar, bar_chart, nice_ceiling
 from core.admin.markup import ago, badge, duration, milliseconds, moment, plain_value, plural
 from core.admin.tones import Badge, Tone, worst
@@ -93,6 +96,20 @@ def test_a_line_that_is_not_understood_is_named(line: str) -> None:
     assert "Line 2" in caught.value.detail and caught.value.field == "backends"
 
 
+def test_every_wrong_line_is_told_at_once_whatever_is_wrong_with_it() -> None:
+    text = "10.0.0.999:80\n10.0.0.1:99999\n10.0.0.2:80 w900\nwhat is this\n10.0.0.3:80\n10.0.0.4"
+    with pytest.raises(Problem) as caught:
+        parse_backends(text)
+    assert [one.detail.split(":")[0] for one in caught.value.errors] == [
+        "Line 1",
+        "Line 2",
+        "Line 3",
+        "Line 4",
+        "Line 6",
+    ]
+    assert {one.field for one in caught.value.errors} == {"backends"}
+
+
 def test_a_line_without_a_port_needs_one_from_elsewhere() -> None:
     with pytest.raises(Problem, match="names no port"):
         parse_backends("10.0.0.5")
@@ -115,3 +132,17 @@ def test_charts() -> None:
     assert first[0].y > first[1].y and first[0].height == first[1].height
     assert chart.columns[1].words == "b: nothing" and not chart.empty
     assert bar_chart([Bar("a", (0,))], [("x", "x")]).empty
+
+
+def test_a_region_that_is_another_one_is_not_called_complete() -> None:
+    twin = SyncPart(kind="all", state="complete", notes=["it is the same cloud as region A, which is read"])
+    shown = part_badge(twin)
+    assert (shown.tone, shown.text) == (Tone.OFF, "not read") and "same cloud" in shown.title
+    assert part_badge(SyncPart(kind="networks", state="complete")).text == "complete"
+
+
+def test_what_was_not_read_is_counted_in_words() -> None:
+    for count, words in ((1, "1 VPC lies in"), (2, "2 VPCs lie in")):
+        part = SyncPart(kind="networks")
+        not_read(part, count, "VPCs")
+        assert part.notes[0].startswith(words)

@@ -49,7 +49,8 @@ class AccountPage(ChangePage):
             result = services.account_test(actor=self.actor, account=self.obj, **given)
         except Problem as problem:
             result = services.TestResult(None, (), problem=problem)
-        return render(request, "console/accounts/test_result.html", {"result": result.as_dict()})
+        found = form.places_of(result.problem) if result.problem else []
+        return render(request, "console/accounts/test_result.html", {"result": result.as_dict(), "places": found})
 
     def form_context(self, form: ConsoleForm) -> dict[str, Any]:
         checks = (form.problem.extra if form.problem else {}).get("checks", [])

@@ -7,6 +7,7 @@ package decides what a status means.
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -176,6 +177,15 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
         return Unreachable(f"{place} at {target} did not answer in time.", cause=cause)
     if isinstance(error, requests.exceptions.ConnectTimeout):
         return Unreachable(f"{place} could not be reached: {target} did not take the connection in time.", cause=cause)
+    if isinstance(low, ConnectionRefusedError):
+        port = urlsplit(target).port or (443 if target.startswith("https:") else 80)
+        return Unreachable(f"{place} could not be reached at {target}: nothing listens on port {port}.")
+    if isinstance(low, socket.gaierror):
+        host = urlsplit(target).hostname
+        return Unreachable(
+            f"{place} could not be reached at {target}: there is no host {host}.",
+            hint="Check the spelling of the address.",
+        )
     # Who waits for TLS hangs up on plain http.
     hint = "If TLS is spoken there, let the address begin with https://." if _hung_up(low, target) else ""
     return Unreachable(f"{place} could not be reached at {target}.", hint=hint, cause=cause)

@@ -1,10 +1,11 @@
-"""Backends as people paste them: one per line, `10.0.0.5:80 w5`, `[2001:db8::5]:80`, or an address alone. Pure text work."""
+"""Backends as people paste them: one per line, `10.0.0.5:80 w5`, `[2001:db8::5]:80`, or an address alone. Pure: text and rules."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from compute.loadbalancers.rules import check_port, check_weight, parse_address
 from core.errors import InputParameterError, Problem, several
 
 LINE = re.compile(
@@ -14,7 +15,7 @@ EXAMPLE = "10.0.0.5:80 w5"
 
 
 def parse_backends(text: str, *, default_port: int | None = None) -> list[dict[str, Any]]:
-    """The backends in a pasted text. Raises one problem that names every line that is not understood.
+    """The backends in a pasted text. Raises one problem that names every line that is not understood or cannot be.
 
     A comment starts with `#`. `default_port` is for lines that name none.
     """
@@ -26,8 +27,9 @@ def parse_backends(text: str, *, default_port: int | None = None) -> list[dict[s
             continue
         try:
             found.append(_backend(line, default_port))
+            _checked(found[-1])
         except InputParameterError as problem:
-            problem.detail = f"Line {number}: {problem.detail}"
+            problem.detail, problem.field = f"Line {number}: {problem.detail}", "backends"
             wrong.append(problem)
     if wrong:
         raise several(wrong)
@@ -49,6 +51,14 @@ def _backend(line: str, default_port: int | None) -> dict[str, Any]:
     if fits["weight"] is not None:
         backend["weight"] = int(fits["weight"])
     return backend
+
+
+def _checked(backend: dict[str, Any]) -> None:
+    """What the service asks of each value, asked here of every line, so that all that are wrong are told at once."""
+    parse_address(backend["address"])
+    check_port(backend["port"], field="port")
+    if "weight" in backend:
+        check_weight(backend["weight"])
 
 
 def _is_six(text: str) -> bool:

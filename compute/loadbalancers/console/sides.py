@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from compute.loadbalancers import desired
+from compute.loadbalancers.choices import SCHEDULER_OF, algorithm_word
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import FIELD_WORDS
 from compute.loadbalancers.rules import join_host_port
@@ -23,7 +24,7 @@ def listener_side(listener: Listener, pools: Iterable[PoolBinding], label: str =
 
 
 def pool_side(pool: PoolBinding, label: str = "") -> Mirror:
-    return Mirror(pool, desired.pool_fields(pool), label, FIELD_WORDS)
+    return Mirror(pool, desired.pool_fields(pool), label, FIELD_WORDS, {a: algorithm_word(a) for a in SCHEDULER_OF})
 
 
 def member_side(member: MemberBinding, label: str = "") -> Mirror:

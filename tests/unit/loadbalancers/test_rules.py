@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compute.loadbalancers import rules
+from compute.loadbalancers.choices import ALGORITHM_OF, SCHEDULER_OF, Scheduler, algorithm_word
+from compute.loadbalancers.plan import Wanted, _create_sentence, _update_sentence
 from core.errors import (
     ConflictError,
     InputParameterError,
@@ -389,3 +391,12 @@ def test_account_must_take_changes() -> None:
     assert problem.detail == "The cloud account “north” is disabled." and "Enable" in problem.hint
     problem = refused(InvalidStatusError, "", rules.check_account_writable, enabled=True, read_only=True, name="north")
     assert problem.detail == "The cloud account “north” is only to be read." and "another account" in problem.hint
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHM_OF.values())
+def test_an_algorithm_has_one_word_in_plans_pictures_and_changes(algorithm: str) -> None:
+    word = algorithm_word(algorithm)
+    assert word == Scheduler(SCHEDULER_OF[algorithm]).label
+    pool = Wanted("pool", "row", "web")
+    assert word in _update_sentence(pool, {"algorithm": "ROUND_ROBIN"}, {"algorithm": algorithm})
+    assert word in _create_sentence(pool, {"protocol": "http", "algorithm": algorithm})
