@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 60.0
 MAX_LOSSES = 3
+READS_AT_ONCE = 50  # so many calls are counted on the row together, that people see a long listing move
 
 
 class LeaseLost(Exception):
@@ -147,10 +148,10 @@ class Context:
             raise LeaseLost
 
     def call_made(self, *, write: bool) -> None:
-        """Count a call to the cloud: writes at once, reads when the next write is counted or the run ends."""
+        """Count a call to the cloud: writes at once, reads when there are many, when the next write is counted, or the run ends."""
         self.reads += not write
-        if write:
-            self.store_counts(writes=1)
+        if write or self.reads >= READS_AT_ONCE:
+            self.store_counts(writes=int(write))
 
     def store_counts(self, *, writes: int = 0) -> None:
         """Add the counted calls to the row, whoever owns it by now: they were made."""

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from urllib.parse import urlsplit
 
 from compute.clouds import calls
-from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
+from compute.clouds.errors import CloudError, Refused, Unauthorised, Unreachable, Unsupported
 from compute.clouds.openstack import api, errors, translate
 from compute.clouds.openstack.api import Json
 from compute.clouds.openstack.session import CloudSession, Sessions, identity_url, regions_of
 from compute.clouds.specs import SEES_ALL, SEES_EACH, SEES_OWN, AccountInfo, ServiceCheck, State
 
-# Service, the version that its address ends with, a cheap path, and whether the product cannot do without it.
+# Service, the version that its address ends with, a cheap listing and its key, and whether the product cannot do without it.
 CHECKED = (
-    ("network", "v2.0", "/networks?limit=1&fields=id", True),
-    ("load-balancer", "v2.0", "/lbaas/loadbalancers?limit=1&fields=id", True),
-    ("key-manager", "v1", "/secrets?limit=1", False),
-    ("compute", "v2.1", "/servers?limit=1", False),
+    ("network", "v2.0", "/networks?limit=1&fields=id", "networks", True),
+    ("load-balancer", "v2.0", "/lbaas/loadbalancers?limit=1&fields=id", "loadbalancers", True),
+    ("key-manager", "v1", "/secrets?limit=1", "secrets", False),
+    ("compute", "v2.1", "/servers?limit=1", "servers", False),
 )
+# A person waits for a connection test: so many seconds for all of it after the login, whatever hangs.
+CHECK_SECONDS = 25.0
+AT_ONCE = 16
 
 
 class OpenStackAccount:
@@ -31,24 +38,52 @@ class OpenStackAccount:
         self._sessions = sessions
 
     def check(self, regions: Sequence[str] = ()) -> list[ServiceCheck]:
-        """Log in anew and try every service in every (chosen) region: one login and four calls per region.
+        """Log in anew and try every service in every (chosen) region, many at once: one login and four calls per region.
 
-        Never raises for a service; where the login fails, that is the only row.
+        Never raises for a service; where the login fails, that is the only row. Ends after `CHECK_SECONDS`, or with the login.
         """
+        end = time.monotonic() + CHECK_SECONDS
         self._sessions.forget()
         identity = self._check_identity()
         if not identity.ok:
             return [identity]
         found = [identity]
         known = regions_of(self._sessions.access())
-        for region in regions or known:
+        chosen = list(regions or known)
+        checked = iter(self._check_services([region for region in chosen if region in known], end))
+        for region in chosen:
             if region not in known:
                 hint = f"Its regions: {', '.join(known)}."
                 problem = Unsupported(f"This cloud has no region “{region}”.", field="regions", hint=hint)
                 found.append(replace(identity, region=region, ok=False, problem=problem.as_dict(), ms=0))
                 continue
-            found.extend(self._check_service(region, *service) for service in CHECKED)
+            found.extend(islice(checked, len(CHECKED)))
         return found
+
+    def _check_services(self, regions: Sequence[str], end: float) -> list[ServiceCheck]:
+        """Every service of these regions, in their order; one that has not answered at `end` is not waited for."""
+        tried = [(region, *service) for region in regions for service in CHECKED]
+        pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="check")
+        try:
+            # Each in a copy of this context: the watch is told of every call.
+            running = [pool.submit(copy_context().run, partial(self._check_service, *each)) for each in tried]
+            wait(running, timeout=max(0.0, end - time.monotonic()))
+            return [
+                each.result() if each.done() else self._unanswered(region, service, needed)
+                for each, (region, service, _, _, _, needed) in zip(running, tried, strict=True)
+            ]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _unanswered(self, region: str, service: str, needed: bool) -> ServiceCheck:
+        at = ""
+        with suppress(CloudError):
+            at = self._sessions.endpoint(service, region)
+        place = self._sessions.session(region).place(service)
+        problem = Unreachable(
+            f"{place} at {at or 'no address'} did not answer in the {CHECK_SECONDS:g} seconds of this test."
+        ).as_dict()
+        return ServiceCheck(service, region, at, False, needed, problem, round(CHECK_SECONDS * 1000))
 
     def describe(self) -> AccountInfo:
         """Who we are there: from the token, and one call for Keystone's version. Raises `Unauthorised`, `Unreachable`."""
@@ -130,7 +165,9 @@ class OpenStackAccount:
             ms=_ms(started),
         )
 
-    def _check_service(self, region: str, service: str, version: str, path: str, needed: bool) -> ServiceCheck:
+    def _check_service(
+        self, region: str, service: str, version: str, path: str, key: str, needed: bool
+    ) -> ServiceCheck:
         started = time.monotonic()
         endpoint, problem = "", None
         try:
@@ -138,11 +175,14 @@ class OpenStackAccount:
             base = endpoint.rstrip("/")
             if not base.rpartition("/")[2].startswith("v"):
                 base = f"{base}/{version}"
-            self._sessions.session(region).get(base + path, endpoint_filter={"service_type": service}).json()
+            session = self._sessions.session(region)
+            response = session.get(base + path, endpoint_filter={"service_type": service})
+            body = api.body_of(response, session.place(service))
+            if not isinstance(body.get(key), list):
+                hint = f"Its list of {key} is missing from the answer."
+                problem = Unsupported(f"What answers at {endpoint} is not the {service} service.", hint=hint).as_dict()
         except CloudError as error:
             problem = error.as_dict()
-        except ValueError:
-            problem = Unsupported(f"What answers at {endpoint} is not the {service} service.").as_dict()
         return ServiceCheck(service, region, endpoint, problem is None, needed, problem, _ms(started))
 
     def _explained(self, error: Unauthorised) -> CloudError:
@@ -183,7 +223,7 @@ class OpenStackAccount:
         try:
             body = self._sessions.session().get(self._url(""), authenticated=False).json()
             return str(body["version"]["id"])
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return ""
 
     def _url(self, path: str) -> str:
@@ -207,6 +247,8 @@ def _projects(session: CloudSession, url: str) -> Iterator[Json]:
         query = f"?{urlsplit(following).query}"
         if query in asked:
             raise errors.endless(place, "projects")
+        if len(asked) >= api.MOST_PAGES:
+            raise errors.too_long(place, "projects", len(asked))
         asked.add(query)
     if body.get("truncated"):
         raise errors.cut_off(place, "projects")

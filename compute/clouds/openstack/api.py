@@ -21,6 +21,9 @@ from compute.clouds.openstack.errors import Place
 
 Json = dict[str, Any]
 PAGE = 200
+# Of one listing. A million objects at our page size, a hundred thousand where the cloud allows only 20 to a page: more is a list
+# without end, which would hold its worker for as long as a task may last.
+MOST_PAGES = 5_000
 
 
 class Api:
@@ -57,6 +60,8 @@ class Api:
                 return
             if marker in asked:
                 raise errors.endless(self._place, key)
+            if len(asked) >= MOST_PAGES:
+                raise errors.too_long(self._place, key, len(asked))
             asked.add(marker)
 
     def rows(self, path: str, key: str) -> list[Json]:

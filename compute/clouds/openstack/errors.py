@@ -93,7 +93,7 @@ class Words:
         """Read the forms that are in use: Octavia's faultstring, NeutronError, Keystone's error, Nova's keyed message."""
         try:
             body = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             return cls()
         return next(cls._found_in(body), cls()) if isinstance(body, dict) else cls()
 
@@ -211,6 +211,11 @@ def false_success(response: requests.Response, place: Place) -> CloudError:
 def endless(place: Place, key: str) -> CloudError:
     """The error for a listing whose pages lead in a circle."""
     return Unreachable(f"{place} gives the same page of {key} again and again.", hint=PAGING)
+
+
+def too_long(place: Place, key: str, pages: int) -> CloudError:
+    """The error for a listing that has not come to its end after so many pages."""
+    return Unreachable(f"{place} has given {pages} pages of {key}, and its list still goes on.", hint=PAGING)
 
 
 def cut_off(place: Place, key: str) -> CloudError:

@@ -25,10 +25,13 @@ from compute.clouds.errors import CloudError, Refused, Unauthorised, Unsupported
 from compute.clouds.openstack import errors
 from compute.clouds.openstack.errors import Place
 from compute.clouds.openstack.transport import WatchedSession, tls_context
+from compute.clouds.soundness import is_storable
 from compute.clouds.specs import Credentials
 from core.errors import InputParameterError
 
 MOST_LOGINS = 128
+# Keystone's own columns, in characters: what is longer was not said by one. Ids are as long as ours.
+LONGEST_ID, LONGEST_NAME = 128, 255
 # A credential that was refused is not tried again for so long: Keystone locks users out that fail too often.
 REFUSAL_SECONDS = 30.0
 
@@ -193,7 +196,13 @@ class Sessions:
         interface = self.credentials.interface
         found = catalogue.get_urls(service_type=service, region_name=region, interface=interface)
         if found:
-            return str(found[0])
+            url = str(found[0])
+            if not url.lower().startswith(("http://", "https://")):
+                raise Unsupported(
+                    f"The catalogue's address of the {service} service in region “{region}” is no web address: “{url}”.",
+                    hint="Have it corrected in the catalogue of the cloud (openstack endpoint set --url).",
+                )
+            return url
         known = regions_of(self.access())
         if region not in known:
             raise Unsupported(
@@ -312,7 +321,9 @@ def _is_token(access: AccessInfoV3, *, scoped: bool) -> bool:
     """Whether the answer to a login has the shape of a Keystone token, as far as anything here relies on it."""
     body: Any = access._data
     token = body.get("token") if isinstance(body, dict) else None
-    if not isinstance(token, dict) or not access.auth_token or not _has_names(token.get("user")):
+    if not isinstance(token, dict) or not access.auth_token or not is_storable(token):
+        return False
+    if not _has_names(token.get("user")):
         return False
     try:
         if access.expires is None:
@@ -322,7 +333,7 @@ def _is_token(access: AccessInfoV3, *, scoped: bool) -> bool:
     project, roles, catalogue = token.get("project"), token.get("roles", []), token.get("catalog")
     if "project" in token and not _has_names(project):
         return False
-    if not isinstance(roles, list) or not all(isinstance(r, dict) and isinstance(r.get("name"), str) for r in roles):
+    if not isinstance(roles, list) or not all(isinstance(r, dict) and _is_word(r.get("name")) for r in roles):
         return False
     if "catalog" not in token:
         return not scoped and project is None  # as an unscoped token is
@@ -330,14 +341,22 @@ def _is_token(access: AccessInfoV3, *, scoped: bool) -> bool:
 
 
 def _has_names(thing: object) -> bool:
-    return isinstance(thing, dict) and all(isinstance(thing.get(key), str) for key in ("id", "name"))
+    return isinstance(thing, dict) and _is_word(thing.get("id"), LONGEST_ID) and _is_word(thing.get("name"))
+
+
+def _is_word(value: object, longest: int = LONGEST_NAME) -> bool:
+    return isinstance(value, str) and len(value) <= longest
 
 
 def _is_service(entry: object) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
+    if not isinstance(entry, dict) or not _is_word(entry.get("type")):
         return False
     endpoints = entry.get("endpoints", [])
-    return isinstance(endpoints, list) and all(isinstance(e, dict) and isinstance(e.get("url"), str) for e in endpoints)
+    return isinstance(endpoints, list) and all(map(_is_endpoint, endpoints))
+
+
+def _is_endpoint(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("url"), str) and _is_word(entry.get("region") or "")
 
 
 def _who(auth: object) -> str:

@@ -14,7 +14,7 @@ from core.errors import InvalidStatusError, Problem
 from core.tasks import periodic, registry, runner, services
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, QUEUED, RUNNING, WAITING, Line, Task, TaskEvent, TaskStep
 from core.tasks.registry import Later
-from core.tasks.runner import Context, LeaseLost, run_task
+from core.tasks.runner import READS_AT_ONCE, Context, LeaseLost, run_task
 from core.tasks.services import after
 from identity.models import Domain
 from tests.domain.tasks.conftest import ACTOR, LONG_AGO, Died, note, start
@@ -277,6 +277,20 @@ def test_a_pause_may_be_told_in_many_words(job: Any, thing: Domain) -> None:
     assert run_task(task.pk) == "later"
     task.refresh_from_db()
     assert task.note == "y" * 255
+
+
+def test_people_see_the_calls_of_a_long_listing_while_it_runs(job: Any, thing: Domain) -> None:
+    shown: list[int] = []
+
+    def run(context: Context) -> None:
+        for _ in range(3):
+            for _ in range(READS_AT_ONCE):
+                context.call_made(write=False)
+            shown.append(Task.objects.get(pk=context.task.pk).cloud_reads)
+
+    job(run)
+    assert run_task(start(thing).pk) == "done"
+    assert shown == [READS_AT_ONCE, 2 * READS_AT_ONCE, 3 * READS_AT_ONCE]
 
 
 def test_calls_are_counted_over_all_runs_and_also_those_of_a_dead_worker(job: Any, thing: Domain) -> None:

@@ -65,7 +65,9 @@ def test_check_goes_on_after_a_service_that_fails(fake: Fake) -> None:
     fake.http.get(f"{OCTAVIA}/loadbalancers", status_code=403, json={"faultstring": "Policy does not allow this."})
     rows = {row.service: row for row in fake.cloud.account.check(["R1"])}
     network, balancer = rows["network"].problem, rows["load-balancer"].problem
-    assert network and "is not the network service" in network["detail"]
+    assert (
+        network and f"The network service of R1 at {NEUTRON}" in network["detail"] and "a web page" in network["detail"]
+    )
     assert balancer and balancer["cause"] == "Policy does not allow this." and "member" in balancer["detail"]
 
 
