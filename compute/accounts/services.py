@@ -16,7 +16,7 @@ from compute.accounts import rules
 from compute.accounts.choices import BRANDS, AccountStatus, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.accounts.opening import open_account, secret_of
-from compute.accounts.twins import check_login_free, check_nobody_there, key_of
+from compute.accounts.twins import check_login_free, check_nobody_there, hold_logins, key_of
 from compute.clouds import registry
 from compute.clouds.errors import CloudError
 from compute.clouds.specs import AccountInfo, ServiceCheck
@@ -282,7 +282,7 @@ def account_create(
     result = _tried(draft, actor=actor)
     with _writing(draft, actor=actor) as done:
         _check_name_free(draft, domain=domain, name=name)
-        check_login_free(draft, actor=actor)
+        _check_still_free(draft, result, actor=actor)
         draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
         ensure(actor, f"{RIGHT}.create", draft)
         draft.brand = brand or BRANDS.get(provider, provider)
@@ -295,6 +295,14 @@ def account_create(
         task = _start_sync(draft, actor)
         changes.write_audit(task_id=task.pk)
         return done(draft, task, warnings=result.warnings)
+
+
+def _check_still_free(draft: CloudAccount, result: TestResult | None, *, actor: Actor) -> None:
+    """What `_compared` found, once more and with nobody else at it: another may have registered the same during the test."""
+    hold_logins()
+    check_login_free(draft, actor=actor)
+    if result is not None and result.info is not None:
+        check_nobody_there(draft, result.info, actor=actor)
 
 
 def _check_name_free(draft: CloudAccount, *, domain: Domain, name: str) -> None:
@@ -347,6 +355,8 @@ def account_update(
         check_login_free(draft, actor=actor)
         result = _tried(draft, actor=actor)
     with _writing(draft, actor=actor) as done:
+        if draft is not None:
+            hold_logins()
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
         if account.status == AccountStatus.DELETING:
@@ -356,7 +366,7 @@ def account_update(
             _check_name_free(account, domain=account.domain, name=plain["name"])
         if draft is not None:
             rules.check_tested(same=_fits(draft, account, login))
-            check_login_free(draft, actor=actor)
+            _check_still_free(draft, result, actor=actor)
         if "secret" in login:
             account.secret = ""  # it differs from the stored one, which no key may open any more
         changes.update(account, {**plain, **login})

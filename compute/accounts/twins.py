@@ -12,8 +12,10 @@ from compute.accounts import rules
 from compute.accounts.models import AccountQuerySet, CloudAccount
 from compute.clouds.specs import AccountInfo
 from core.access import Actor, visible_to
+from core.locks.models import Lease
 
 RIGHT = "compute.cloudaccounts.get"
+LOGINS = "compute.accounts.logins"
 
 
 def key_of(draft: CloudAccount) -> str:
@@ -22,11 +24,19 @@ def key_of(draft: CloudAccount) -> str:
     return rules.login_key(draft.provider, {name: getattr(draft, name) for name in names})
 
 
+def hold_logins() -> None:
+    """Let no other login be registered until the end of this transaction: two that are spelt differently, and are one to the
+    cloud, would each not see the other. Hold them before any account's row."""
+    Lease.objects.bulk_create([Lease(name=LOGINS)], ignore_conflicts=True)
+    list(Lease.objects.select_for_update().filter(name=LOGINS))
+
+
 def check_login_free(draft: CloudAccount, *, actor: Actor) -> None:
     """Rule 8 of 1.4, for a new account and for a changed login. Raises `ConflictError`."""
-    twins = _others(draft).filter(login_key=key_of(draft))
-    seen = visible_to(twins, actor, RIGHT).values_list("name", flat=True).first()
-    rules.check_not_registered(taken=twins.exists(), by=seen or "")
+    # Whether there is one is asked first: of one that comes in between, at least the name is known then.
+    taken = list(_others(draft).filter(login_key=key_of(draft)).values_list("pk", flat=True))
+    seen = visible_to(_others(draft).filter(pk__in=taken), actor, RIGHT).values_list("name", flat=True).first()
+    rules.check_not_registered(taken=bool(taken), by=seen or "")
 
 
 def check_nobody_there(draft: CloudAccount, info: AccountInfo, *, actor: Actor) -> tuple[str, ...]:
@@ -36,8 +46,9 @@ def check_nobody_there(draft: CloudAccount, info: AccountInfo, *, actor: Actor) 
     whatever region; another kind of login of that user may have other roles, and is only told.
     """
     warnings = []
+    there = list(_at_one_place(draft, info))
     names = dict(visible_to(_others(draft), actor, RIGHT).values_list("pk", "name"))
-    for other in _at_one_place(draft, info):
+    for other in there:
         same_project = other.cloud_project_id == info.project_id
         if same_project and other.cloud_user_id == info.user_id and other.auth_kind == draft.auth_kind:
             rules.check_not_registered(taken=True, by=names.get(other.pk, ""))

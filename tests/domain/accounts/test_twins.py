@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from compute.accounts import services as accounts
 from compute.accounts.models import CloudAccount
@@ -168,3 +170,82 @@ def test_regions_of_one_cloud_with_a_common_identity_stay_apart(world: World, al
     told = {"RegionOne": "identity=https://k network=https://n1", "RegionTwo": "identity=https://k network=https://n2"}
     CloudAccount.objects.filter(pk=world.account.pk).update(regions=["RegionTwo"], endpoints=told)
     assert register(world, access_url=alias(endpoints=told), regions=["RegionOne"]).warnings == ()
+
+
+# --- at the same moment: the keys of the two logins differ, and to the cloud they are one
+
+
+def forget(world: World, *, until_tested: pytest.MonkeyPatch) -> None:
+    """The account of this world is registered only when the other one's login has been tested."""
+    row = CloudAccount.objects.filter(pk=world.account.pk)
+    row.update(deleted_at="2026-01-01T00:00:00Z")
+    real = accounts._tried
+
+    def tried(draft: CloudAccount, *, actor: Actor) -> Any:
+        result = real(draft, actor=actor)
+        row.update(deleted_at=None)
+        return result
+
+    until_tested.setattr(accounts, "_tried", tried)
+
+
+def test_one_that_is_registered_during_the_test_is_found(
+    world: World, alias: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = alias()
+    forget(world, until_tested=monkeypatch)
+    with pytest.raises(ConflictError) as refused:
+        register(world, access_url=url)
+    assert f"“{world.account.name}”" in refused.value.detail
+    assert CloudAccount.objects.filter(deleted_at=None).count() == 1
+
+
+def test_one_that_is_registered_during_the_test_of_a_change_is_found(
+    world: World, alias: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = alias()
+    world.cloud.user("second", "second-secret", {world.cloud_project: "member"})
+    other = register(world, username="second", secret="second-secret").resource
+    forget(world, until_tested=monkeypatch)
+    with pytest.raises(ConflictError) as refused:
+        accounts.account_update(other, actor=world.actor, access_url=url, username="operator", secret="operator-secret")
+    assert f"“{world.account.name}”" in refused.value.detail
+    assert CloudAccount.objects.get(pk=other.pk).username == "second"
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_two_spellings_at_the_same_moment_one_is_refused_and_names_the_other(
+    world: World, alias: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = [world.account.access_url, alias()]
+    CloudAccount.objects.filter(pk=world.account.pk).update(deleted_at="2026-01-01T00:00:00Z")
+    both = threading.Barrier(2, timeout=10)
+    real = accounts._tried
+
+    def tried(draft: CloudAccount, *, actor: Actor) -> Any:
+        result = real(draft, actor=actor)
+        both.wait()
+        return result
+
+    monkeypatch.setattr(accounts, "_tried", tried)
+    refusals: list[str] = []
+
+    def create(number: int) -> None:
+        try:
+            accounts.account_create(
+                actor=world.actor, domain=world.domain, name=f"spelling-{number}", provider="memory", access_url=urls[number],
+                username="operator", secret="operator-secret", project_name="shop-project",
+            )  # fmt: skip
+        except ConflictError as refused:
+            refusals.append(refused.detail)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=create, args=(number,)) for number in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(refusals) == 1 and "“spelling-" in refusals[0]
+    assert CloudAccount.objects.filter(deleted_at=None).count() == 1
