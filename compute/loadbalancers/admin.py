@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from compute.console import ManagedAdmin, related
-from compute.loadbalancers.choices import ListenerType, Scheduler
+from compute.loadbalancers.choices import AddressType, ListenerType, Scheduler, StickyType
 from compute.loadbalancers.console import pages as change
 from compute.loadbalancers.console import tables
 from compute.loadbalancers.console.groups import BACKEND_GROUPS, GROUP_GROUPS, MIRRORED_GROUPS
@@ -453,4 +453,11 @@ site.field_words |= {
     "client_idle_timeout": "client time-out", "backend_connect_timeout": "connect time-out to backends",
     "backend_idle_timeout": "backend time-out", "disable_delete": "protected against deletion", "listener_type": "protocol",
     "listener_port": "port", "address_type": "reached",
+}  # fmt: skip
+site.value_words |= {
+    column: {value: str(label) for value, label in choices}
+    for column, choices in {
+        "scheduler": Scheduler.choices, "listener_type": ListenerType.choices, "address_type": AddressType.choices,
+        "sticky_session_type": StickyType.choices,
+    }.items()
 }  # fmt: skip

@@ -11,12 +11,13 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from core.access import Actor
+from core.admin.actors import actor_of
 from core.admin.filters import Group
 from core.admin.markup import NOTHING, anchor, code, moment
 from core.admin.parts import Fact, Facts, Tab
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
-from core.admin.tabs import value_changes
+from core.admin.tabs import names_in, value_changes
 from core.admin.words import event_word
 from core.audit.models import AuditEvent
 
@@ -58,7 +59,11 @@ class AuditEventAdmin(ResourceAdmin):
 
     @admin.display(description="Before and after")
     def what_changed(self, obj: AuditEvent) -> Any:
-        return value_changes(obj.before, obj.after) if obj.before or obj.after else obj.note or NOTHING
+        return (
+            value_changes(obj.before, obj.after, getattr(obj, "called", None))
+            if obj.before or obj.after
+            else obj.note or NOTHING
+        )
 
     def subtitle(self, obj: AuditEvent, actor: Actor) -> Sequence[Any]:
         return (self.object_link(obj), f"by {obj.actor_name}", moment(obj.at))
@@ -66,7 +71,14 @@ class AuditEventAdmin(ResourceAdmin):
     def common_tabs(self, obj: Any) -> list[Tab]:
         return []
 
+    def shown_rows(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Give each row the names of what its values refer to."""
+        called = names_in((values for row in rows for values in (row.before, row.after)), actor_of(request))
+        for row in rows:
+            row.called = called
+
     def overview(self, request: HttpRequest, obj: AuditEvent) -> Sequence[Any]:
+        self.shown_rows(request, [obj])
         task = anchor(site.url_of("task", obj.task_id), "the task that carried it") if obj.task_id else NOTHING
         facts = [
             Fact("Object", self.object_link(obj)),

@@ -173,6 +173,7 @@ class ResourceAdmin(ModelAdmin):
             return response
         context: Any = response.context_data
         changelist = context["cl"]
+        self.shown_rows(request, list(changelist.result_list))
         quick = next((f for f in changelist.filter_specs if isinstance(f, QuickFilter)), None)
         narrowed = bool(changelist.query or any(f.used_parameters for f in changelist.filter_specs if f is not quick))
         context.update(
@@ -187,6 +188,9 @@ class ResourceAdmin(ModelAdmin):
         if is_poll(request):
             return polled(request, "console/list_rows.html", context, moving=context["in_motion"])
         return response
+
+    def shown_rows(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Told of the rows of a page of the list before they are drawn, for what is loaded for all of them at once."""
 
     def add_button(self, request: HttpRequest) -> Button | None:
         """The button that makes a new one, greyed with the reason when the right is missing."""

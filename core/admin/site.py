@@ -47,6 +47,7 @@ class ConsoleSite(UnfoldAdminSite):
         self.account_links: list[tuple[str, str]] = []
         # Words for columns whose names are none, in what changes are told.
         self.field_words: dict[str, str] = {}
+        self.value_words: dict[str, dict[str, str]] = {}  # by column: what its choices are called
         # What a kind of task shows of its work where it has no steps: called with (request, task).
         self.task_parts: dict[str, Callable[[HttpRequest, Any], Sequence[Any]]] = {}
 

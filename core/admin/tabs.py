@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from core.access import visible_to
+from core.access import Actor, visible_to
 from core.admin.actors import actor_of
 from core.admin.markup import NOTHING, anchor, badge, code, moment, plain_value
 from core.admin.parts import Fact, Facts, Raw, Tab, Table
@@ -90,14 +90,18 @@ def changes(admin: ResourceAdmin) -> Any:
         outside = [m for m in admin.watched(obj) if changed_outside(m)]
         return (
             *(_drift_table(mirror) for mirror in outside),
-            change_table("Changes", events, empty=empty, with_object=bool(inside)),
+            change_table("Changes", events, actor=actor_of(request), empty=empty, with_object=bool(inside)),
         )
 
     return parts
 
 
-def change_table(title: str, events: Iterable[AuditEvent], *, empty: str, with_object: bool = False) -> Table:
+def change_table(
+    title: str, events: Iterable[AuditEvent], *, actor: Actor, empty: str, with_object: bool = False
+) -> Table:
     """Audit rows as a table: when, who, what, from which value to which."""
+    events = list(events)
+    called = names_in((values for event in events for values in (event.before, event.after)), actor)
     columns = ["When", "Who", "What", *(["Object"] if with_object else []), "Before and after"]
     rows = [
         [
@@ -105,7 +109,7 @@ def change_table(title: str, events: Iterable[AuditEvent], *, empty: str, with_o
             event.actor_name,
             event_word(event),
             *([object_link(event.kind, event.object_id, event.object_name)] if with_object else []),
-            value_changes(event.before, event.after) if event.before or event.after else event.note or NOTHING,
+            value_changes(event.before, event.after, called) if event.before or event.after else event.note or NOTHING,
         ]
         for event in events
     ]
@@ -117,20 +121,46 @@ def object_link(kind: str, pk: object, name: str) -> SafeString:
     return anchor(site.url_of(kind, pk), f"{site.kind_word(kind)} {name}")
 
 
-def told(name: str, value: Any) -> Any:
-    """A value of a change; the id of another row as a link to it."""
-    if not (isinstance(value, str) and is_id(value)):
-        return plain_value(value)
-    return anchor(site.url_of(name.replace("_", ""), value), f"…{value[-6:]}")
+def kind_of(field: str) -> str:
+    """The kind of row that a column refers to, by its name: `backend_group` and `backend_group_id` to a backendgroup."""
+    return field.removesuffix("_id").replace("_", "")
 
 
-def value_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> SafeString:
-    """`weight: 10 → 0`, one line per field."""
+def names_in(changes: Iterable[Mapping[str, Any]], actor: Actor) -> dict[str, str]:
+    """What the rows are called whose ids stand in these values, of those that this actor may see; one query per kind."""
+    wanted: dict[str, set[str]] = {}
+    for values in changes:
+        for field, value in values.items():
+            if isinstance(value, str) and is_id(value):
+                wanted.setdefault(kind_of(field), set()).add(value)
+    found: dict[str, str] = {}
+    for kind, ids in wanted.items():
+        admin = site.admin_for(kind)
+        if admin is None or not any(f.name == "name" for f in admin.opts.fields):
+            continue
+        rows = visible_to(admin.model._default_manager.filter(pk__in=ids), actor, f"{admin.right}.list")
+        found |= {str(pk): name for pk, name in rows.order_by().values_list("pk", "name") if name}
+    return found
+
+
+def told(name: str, value: Any, names: Mapping[str, str]) -> Any:
+    """A value of a change; the id of another row as a link to it, by its name where that is known."""
+    if isinstance(value, str) and is_id(value):
+        return anchor(site.url_of(kind_of(name), value), names.get(value) or f"…{value[-6:]}")
+    word = site.value_words.get(name, {}).get(value) if isinstance(value, str) else None
+    return word or plain_value(value)
+
+
+def value_changes(
+    before: Mapping[str, Any], after: Mapping[str, Any], called: Mapping[str, str] | None = None
+) -> SafeString:
+    """`weight: 10 → 0`, one line per field. `called`: what the rows are called whose ids stand in the values."""
+    called = called or {}
     names = sorted({*before, *after})
     lines = [
-        (name, told(name, before.get(name)), told(name, after.get(name)))
+        (name, told(name, before.get(name), called), told(name, after.get(name), called))
         if name in before
-        else (name, "", told(name, after.get(name)))
+        else (name, "", told(name, after.get(name), called))
         for name in names
     ]
     return format_html_join(

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from core.access import Actor
+from core.admin.actors import actor_of
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.filters import Group, word_filter
 from core.admin.home import STUCK_AFTER
@@ -20,7 +21,7 @@ from core.admin.markup import NOTHING, anchor, badge, code, duration, millisecon
 from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Raw, Tab, Table, problem_notice, verb_named
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
-from core.admin.tabs import task_table, value_changes
+from core.admin.tabs import names_in, task_table, value_changes
 from core.admin.tones import Badge, Tone
 from core.admin.words import STEP_BADGES, task_badge, task_title, verb_word
 from core.engine.plan import Plan
@@ -224,6 +225,8 @@ class TaskAdmin(ResourceAdmin):
         )  # fmt: skip
 
     def change_set(self, request: HttpRequest, obj: Task) -> Sequence[Any]:
+        sides = (side for e in obj.change_set for side in ({k: v[n] for k, v in e["fields"].items()} for n in (0, 1)))
+        called = names_in(sides, actor_of(request))
         rows = [
             [
                 anchor(site.url_of(entry["kind"], entry["id"]), site.kind_word(entry["kind"])),
@@ -231,6 +234,7 @@ class TaskAdmin(ResourceAdmin):
                 value_changes(
                     {k: v[0] for k, v in entry["fields"].items() if v[0] is not None},
                     {k: v[1] for k, v in entry["fields"].items()},
+                    called,
                 )
                 or NOTHING,
             ]

@@ -225,3 +225,24 @@ def test_a_post_needs_the_right_and_the_state_too(
     assert "already ended" in answer or "this one is running" in answer
     failed.refresh_from_db()
     assert (Task.objects.count(), failed.settled_at, failed.cancel_requested_at) == (*before, None)
+
+
+def test_changes_name_what_they_refer_to(boss: Client, world: World) -> None:
+    group = {"backends": [{"address": "10.0.0.5", "port": 80}]}
+    task = world.create("shop", listeners=[{"listener_type": "http", "listener_port": 80, "backend_group": group}]).task
+    assert task is not None
+    network = world.network.name
+    stump = f"…{str(world.network.pk)[-6:]}"
+    lb = LoadBalancer.objects.get(name="shop")
+    pages = (
+        f"{site.url_of('task', task.pk)}changes/",
+        f"{site.url_of('loadbalancer', lb.pk)}changes/",
+        site.admin_for("auditevent").page_url("changelist"),
+    )
+    for url in pages:
+        with few_queries():
+            page = boss.get(url).content.decode()
+        assert network in page and stump not in page, url
+        assert "weighted round robin" in page and "wrr" not in page, url
+    world.work()
+    assert "What this task changed" in boss.get(pages[0]).content.decode()

@@ -220,7 +220,7 @@ def test_an_empty_listing_removes_nothing(world: World, monkeypatch: pytest.Monk
     assert Vpc.objects.filter(deleted_at=None).count() == 3
     part = last("networks")
     assert part.state == "partial"
-    assert part.notes[0].startswith("The cloud listed none of the 3 networks that are known here.")
+    assert part.notes[0].startswith("The cloud listed none of the 3 VPCs that are known here.")
 
 
 def test_notes_are_bounded_while_a_part_runs() -> None:
