@@ -18,7 +18,7 @@ from compute.accounts.models import CloudAccount, CloudProvider
 from compute.accounts.opening import open_account, secret_of
 from compute.accounts.twins import check_login_free, check_nobody_there, hold_logins, key_of
 from compute.clouds import registry
-from compute.clouds.errors import CloudError
+from compute.clouds.errors import CloudError, shown
 from compute.clouds.specs import AccountInfo, ServiceCheck
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
@@ -136,7 +136,7 @@ def _try(account: CloudAccount) -> TestResult:
         problem = InputParameterError(
             f"The cloud at {account.access_url} has no region “{unknown[0]}”.",
             field="regions",
-            hint=f"It has {', '.join(info.regions)}.",
+            hint=shown(f"It has {', '.join(info.regions)}."),
         )
         return TestResult(info, (), problem=problem)
     double = same_regions(info.endpoints)
