@@ -75,7 +75,7 @@ class EipAdmin(ManagedAdmin):
     def ip(self, obj: Eip) -> str:
         return obj.ip_addr
 
-    def states(self, obj: Eip) -> list[Badge]:
+    def states(self, obj: Any) -> list[Badge]:
         binding = binding_badge(obj, at_work=bool(obj.at_work))
         settled = binding.tone in (Tone.OK, Tone.OFF)
         # “ready” beside a binding that is still to come would be half a lie.
@@ -84,7 +84,8 @@ class EipAdmin(ManagedAdmin):
     def base_rows(self) -> QuerySet[Any]:
         """With whether its load balancer is at work: then a binding is on its way."""
         open_tasks = Task.objects.filter(state__in=OPEN, resource_id=OuterRef("loadbalancer_id"))
-        return super().base_rows().annotate(at_work=Exists(open_tasks))
+        rows: QuerySet[Any] = super().base_rows().annotate(at_work=Exists(open_tasks))
+        return rows
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)

@@ -19,7 +19,7 @@ from compute.projects.queries import cloud_projects_of
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import inside
+from core.errors import InputParameterError, inside
 from core.models import live
 from core.tasks import services as tasks
 from identity.models import Project
@@ -95,9 +95,15 @@ def loadbalancer_create(
 
 
 def _cloud_project(account: CloudAccount, project: Project) -> str:
-    """The id of the cloud project in which something of a local one is made: the one that stands for it, which the account
-    logs in to. "" leaves it to the account's own."""
+    """The id of the cloud project in which something of a local one is made: the one that stands for it. "" is the account's
+    own, for the local project that receives what has no other. Raises `InputParameterError` where none stands for it: what is
+    made for one project is never put into another's."""
     found = cloud_projects_of(account, project)
+    if not found and account.project_id != project.pk:
+        raise InputParameterError(
+            f"Project {project.name} has no cloud project in cloud account {account.name}.", field="project",
+            hint="Choose a project that has one there, or give it one at the cloud and sync the account.",
+        )  # fmt: skip
     return found[0].external_id if found else ""
 
 

@@ -24,6 +24,7 @@ from core.errors import (
     ResourceNotFoundError,
 )
 from core.tasks.models import Task
+from identity.models import Project
 from tests.world import REGION, World, ended, listener
 
 
@@ -220,3 +221,21 @@ def test_status_words_follow_the_work(world: World) -> None:
     services.loadbalancer_delete(lb, actor=world.actor, cascade=True)
     lb.refresh_from_db()
     assert lb.status == "deleting" and Listener.objects.get().status == "deleting"
+
+
+def test_a_project_without_a_cloud_project_there_is_refused(world: World) -> None:
+    """What is made for one project is never put into another's: not in the plan, not in the cloud."""
+    stranger = Project.objects.create(domain=world.domain, name="elsewhere")
+    with pytest.raises(InputParameterError) as caught:
+        services.loadbalancer_create(
+            actor=world.actor, project=stranger, name="x", network=world.network, manager=world.manager
+        )
+    assert caught.value.field == "project" and world.account.name in caught.value.detail
+    assert world.count()["loadbalancer"] == 0
+    # The local project that receives what has no project of its own may build in the account's own.
+    type(world.account).objects.filter(pk=world.account.pk).update(project=stranger)
+    change = services.loadbalancer_create(
+        actor=world.actor, project=stranger, name="x", network=world.network, manager=world.manager
+    )
+    world.work()
+    assert ended(change).state == "done", ended(change).problem
