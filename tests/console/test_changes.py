@@ -12,7 +12,7 @@ from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBa
 from core.admin.site import site
 from core.tasks.models import Task
 from identity.models import User
-from tests.console.conftest import Browser
+from tests.console.conftest import Browser, few_queries
 from tests.world import World, backend, listener
 
 KEPT = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)">')
@@ -91,6 +91,17 @@ def test_what_is_wrong_stands_at_its_field_and_the_input_is_kept(
 def test_a_taken_name_is_said_before_anything_is_sent(boss: Client, world: World, shop: LoadBalancer) -> None:
     page = boss.post(page_of("loadbalancer", "add"), wizard(world, name="shop")).content.decode()
     assert "already a load balancer called" in page
+
+
+def test_a_network_is_chosen_by_a_person_and_found_by_its_place(boss: Client, world: World) -> None:
+    url = page_of("loadbalancer", "add")
+    with few_queries():
+        page = boss.get(url).content.decode()
+    place = f"{world.account.name} / {world.network.region.name}"
+    assert '<option value="" selected>Choose a network</option>' in page
+    assert f'<optgroup label="{place}">' in page and page.count(f'<optgroup label="{place}">') <= 2
+    answer = boss.post(url, wizard(world, network="")).content.decode()
+    assert "This field is required" in answer and "Nothing was done yet" in answer
 
 
 def test_who_skips_the_plan_goes_straight_to_the_task(admin: User, boss: Client, world: World) -> None:

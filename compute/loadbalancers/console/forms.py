@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from django import forms
 from django.db.models import Count, Q
+from django.forms.models import ModelChoiceIterator
 
 from compute.eips.admin import FREE
 from compute.eips.models import Eip
@@ -30,21 +32,40 @@ BACKEND_FIELDS = {"backend": "backends", "address": "backends", "port": "backend
 STICKY_FIELDS = ("sticky_session", "sticky_session_type", "sticky_session_cookie")
 
 
+class ByPlace(ModelChoiceIterator):  # type: ignore[type-arg]
+    """Choices in groups, one for each account and region; wants them sorted so."""
+
+    def __iter__(self) -> Iterator[Any]:
+        choices: Iterator[Any] = iter(super().__iter__())
+        if self.field.empty_label is not None:
+            yield next(choices)
+        for place, found in groupby(choices, key=lambda choice: _place_of(choice[0].instance)):
+            yield (place, list(found))
+
+
+def _place_of(row: Any) -> str:
+    return f"{row.manager.account.name} / {row.region.name}"
+
+
 class NetworkField(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A network, told with its range, its place and how many of its addresses are taken."""
+
+    iterator = ByPlace
 
     def label_from_instance(self, obj: Any) -> str:
         size = pool_size(obj)
         room = f", up to {max(0, size - obj.used)} of {size} addresses free" if size else ""
-        return f"{obj.name} {obj.cidr} · {obj.manager.account.name} / {obj.region.name}{room}"
+        return f"{obj.name} {obj.cidr} · {_place_of(obj)}{room}"
 
 
 class EipField(forms.ModelChoiceField):  # type: ignore[type-arg]
     """A free elastic IP, told with its place."""
 
+    iterator = ByPlace
+
     def label_from_instance(self, obj: Any) -> str:
         owner = f", project {obj.project.name}" if obj.project is not None else ""
-        return f"{obj.ip_addr} · {obj.manager.account.name} / {obj.region.name}{owner}"
+        return f"{obj.ip_addr} · {_place_of(obj)}{owner}"
 
 
 class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]
@@ -71,7 +92,11 @@ def networks_for(actor: Actor) -> Any:
 def free_eips(actor: Actor) -> Any:
     """Elastic IPs that nothing uses."""
     rows = visible_to(Eip.objects.for_list(), actor, "compute.eips.list")
-    return rows.filter(FREE, status="ready").exclude(external_id="").order_by("ip_addr")
+    return (
+        rows.filter(FREE, status="ready")
+        .exclude(external_id="")
+        .order_by("manager__account__name", "region__name", "ip_addr")
+    )
 
 
 def port_proposals(taken: set[int]) -> dict[str, int]:
@@ -110,7 +135,7 @@ class WizardForm(ConsoleForm):
         empty_label="The one that owns the network",
     )
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
-    network = NetworkField(Network.objects.none(), label="Network", widget=Select(), empty_label=None)
+    network = NetworkField(Network.objects.none(), label="Network", widget=Select(), empty_label="Choose a network")
     eip = EipField(
         Eip.objects.none(),
         label="Elastic IP",
