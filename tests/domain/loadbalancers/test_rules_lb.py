@@ -235,7 +235,7 @@ def test_a_project_without_a_cloud_project_there_is_refused(world: World) -> Non
     # The local project that receives what has no project of its own may build in the account's own.
     type(world.account).objects.filter(pk=world.account.pk).update(project=stranger)
     change = services.loadbalancer_create(
-        actor=world.actor, project=stranger, name="x", network=world.network, manager=world.manager
+        actor=world.actor, project=stranger, name="x", network=world.network, manager=world.network.manager
     )
     world.work()
     assert ended(change).state == "done", ended(change).problem
