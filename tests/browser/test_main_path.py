@@ -54,6 +54,17 @@ def test_enter_in_the_palette_opens_the_first_hit(desk: Desk) -> None:
         assert not faults
 
 
+def test_a_connection_test_marks_the_fields_at_fault(desk: Desk) -> None:
+    page = desk.open("/console/compute/cloudaccount/add/")
+    page.get_by_role("button", name="Test connection").click()
+    for name in ("access_url", "username", "secret", "project_name"):
+        expect(page.locator(f"[name={name}]")).to_have_attribute("aria-invalid", "true")
+    page.locator("[name=username]").fill("somebody")
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator("[name=username]")).not_to_have_attribute("aria-invalid", "true")
+    expect(page.locator("[name=secret]")).to_have_attribute("aria-invalid", "true")
+
+
 def test_build_watch_drain_and_delete(desk: Desk) -> None:
     page = desk.open(BALANCERS)
     clicks, keys, fields = 0, 0, 0
