@@ -12,6 +12,7 @@ from django.test import Client
 
 from compute.accounts.models import CloudAccount
 from compute.loadbalancers.models import BackendGroup, LoadBalancer
+from core.admin.site import site
 from core.tasks.models import RUNNING, Task
 from identity.models import Role, User
 from tests.console.test_changes import confirm, page_of
@@ -33,8 +34,9 @@ def test_a_waiting_task_is_stopped_and_a_running_one_is_asked_to(boss: Client, w
     other = world.create("second").task
     assert other is not None
     Task.objects.filter(pk=other.pk).update(state=RUNNING, lease_until="2999-01-01T00:00:00Z", lease_token="x")
-    words = said(boss, page_of("task", "cancel", other.pk))
-    assert words == "The task was asked to stop. It stops between two steps and then says what had been sent."
+    assert said(boss, page_of("task", "cancel", other.pk)) == "", "a message would stay when the task has ended"
+    page = boss.get(site.url_of("task", other.pk)).content.decode()
+    assert "The task was asked to stop. It stops between two steps and then says what had been sent." in page
 
 
 def test_run_again_and_take_back_say_which_task_this_is(boss: Client, world: World) -> None:
