@@ -144,7 +144,9 @@ class Writes(Resource):
         return self._validated(cls, {n: words.get(v, v) if n in flags else v for n, v in given.items()})
 
     def _validated(self, cls: type[StrictSerializer], data: Any, **kwargs: Any) -> dict[str, Any]:
-        context = {**self.get_serializer_context(), "readable": field_names(self.serializer_class)}
+        created = self.create_serializer_class().fields if self.create_serializer_class else ()
+        known = {*field_names(self.serializer_class), *created}
+        context = {**self.get_serializer_context(), "readable": known}
         reader = cls(kwargs.pop("instance", None), data=data, context=context, **kwargs)
         reader.is_valid(raise_exception=True)
         return dict(reader.validated_data)

@@ -505,7 +505,7 @@ class WriteContract(ReadContract):
         for name in ("id", *self.fixed):
             value = self.fixed.get(name, str(uuid.uuid4()))
             body = problem(api(writer).patch(self.at(row), {name: value}), 400, "InputParameterError", field=name)
-            assert "cannot be changed" in body["detail"]
+            assert "cannot be changed" in body["detail"], body
         problem(
             api(writer).patch(self.at(row), {"no_such_field": 1}), 400, "InputParameterError", field="no_such_field"
         )

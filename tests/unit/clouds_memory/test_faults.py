@@ -233,4 +233,4 @@ def test_a_fault_may_be_for_one_region(site: Site) -> None:
 def test_there_is_no_fault_of_another_kind(site: Site) -> None:
     with pytest.raises(ValueError, match="do_then_500"):
         site.cloud.faults.add(kind="earthquake")
-    assert len(KINDS) == 15
+    assert len(KINDS) == 17
