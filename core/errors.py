@@ -228,15 +228,6 @@ class InternalError(Problem):
     title = "Skydeck made a mistake"
 
 
-class NotImplementedYetError(Problem):
-    status = 501
-    title = "Not offered yet"
-
-    @property
-    def code(self) -> str:
-        return "NotImplementedError"
-
-
 class BadGatewayError(Problem):
     status = 502
     title = "The cloud failed"

@@ -137,8 +137,13 @@ def _tell_job(task: Task) -> None:
             hook(task)
     except DATABASE_GONE:
         raise
-    except Exception:
+    except Exception as error:
         log.exception("what follows a task failed", task=str(task.pk), kind=task.kind)
+        TaskEvent.objects.create(
+            task=task, level="error",
+            text=f"The work ended, but Skydeck failed to bring what depends on it up to date ({type(error).__name__}): what is "
+            "shown of the object may be old. Read it again.",
+        )  # fmt: skip
 
 
 def ring_next(task: Task) -> None:

@@ -13,7 +13,7 @@ from core.admin.changepage import ChangePage
 from core.admin.forms import Select
 from core.engine.writing import Change
 from identity.access import services
-from identity.access.console.words import place_word, role_word
+from identity.access.console.words import given_word, place_word, role_word
 from identity.access.models import RoleAssignment
 from identity.directory.console.pages import RoleFields, give_role
 from identity.directory.models import User
@@ -55,7 +55,7 @@ class AddAssignmentPage(ChangePage):
     def done_words(self, change: Change) -> str:
         given = change.resource
         assert isinstance(given, RoleAssignment)
-        return f"User {given.user} has the role {role_word(given.role)} in {place_word(given)}."
+        return given_word(given)
 
 
 class TakeAwayPage(ChangePage):

@@ -49,6 +49,11 @@ def place_word(given: RoleAssignment) -> str:
     return f"domain {given.domain}" if given.domain is not None else "the whole system"
 
 
+def given_word(given: RoleAssignment) -> str:
+    """What is told when somebody was given a role."""
+    return f"User {given.user} has the role {role_word(given.role)} in {place_word(given)}."
+
+
 def allowed_by(role: str) -> list[Allowed]:
     """What a built-in role allows, by kind of thing and reach; a role that is not built in allows nothing yet."""
     return told(BUILTIN[role].grants) if role in BUILTIN else []

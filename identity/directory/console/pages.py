@@ -21,7 +21,7 @@ from core.admin.site import site
 from core.engine.writing import Change, writing
 from core.errors import Problem
 from identity.access import services as access
-from identity.access.console.words import place_word, role_word
+from identity.access.console.words import given_word, role_word
 from identity.access.models import Role, RoleAssignment
 from identity.directory import actions, services
 from identity.directory.models import Domain, Project, User
@@ -198,7 +198,7 @@ class GiveRolePage(PersonPage):
     def done_words(self, change: Change) -> str:
         given = change.resource
         assert isinstance(given, RoleAssignment)
-        return f"User {given.user} has the role {role_word(given.role)} in {place_word(given)}."
+        return given_word(given)
 
 
 class SetPasswordPage(PersonPage):

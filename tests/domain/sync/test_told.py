@@ -186,7 +186,6 @@ def test_the_project_of_an_account_lies_in_its_domain(world: World) -> None:
 # --- tasks that a sync must not overtake
 
 
-@pytest.mark.skipif(connection.vendor != "postgresql", reason="a plan of PostgreSQL")
 @pytest.mark.postgres
 def test_tasks_in_flight_are_found_by_an_index(world: World) -> None:
     world.created()

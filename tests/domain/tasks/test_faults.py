@@ -121,6 +121,7 @@ def test_a_task_ends_whatever_its_hook_does(job: Any, thing: Domain, how: str) -
     assert task.state == how
     assert Line.objects.get(name=task.line).holder is None
     assert not Domain.objects.filter(name="half done").exists()
+    assert "ZeroDivisionError" in task.events.get(text__contains="may be old").text
 
 
 # --- another version ------------------------------------------------------------------------------------------------------
