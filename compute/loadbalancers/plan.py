@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compute.clouds.specs import CHANGEABLE, State, TreeState
+from compute.clouds.specs import CHANGEABLE, BalancerCapabilities, State, TreeState
 from compute.loadbalancers.choices import algorithm_word
 from core.engine.merge import Standing, merge
 from core.engine.plan import Impact, Plan, Step, words
@@ -82,8 +82,11 @@ class Sight:
 
 
 def algorithms_in(steps: Iterable[Step]) -> list[str]:
-    """The algorithms, in the words of the cloud, that the steps would set."""
-    return [str(s.after["algorithm"]) for s in steps if s.kind == "pool" and s.after.get("algorithm")]
+    """The algorithms, in the words of the cloud, that the steps would set and that not every cloud offers: for the others no
+    call is spent on asking."""
+    everywhere = BalancerCapabilities().algorithms
+    asked = (str(s.after["algorithm"]) for s in steps if s.kind == "pool" and s.after.get("algorithm"))
+    return [algorithm for algorithm in asked if algorithm not in everywhere]
 
 
 def recognise(wanted: WantedTree, observed: TreeState | None) -> Sight:
