@@ -4,22 +4,21 @@
         Action("sync", "Read again", right="compute.loadbalancers.sync", run=services.loadbalancer_sync, guard=always),
     )
 
-Free of HTTP and of forms. Also the questions "may this actor do that with this row, and why not", which rows answer
-without a query: decisions are worked out once per actor, owners and counts come loaded with the list.
+Free of HTTP and of forms. "May this actor do that with this row, and why not" is answered without a query: decisions are
+worked out once per actor, owners and counts come loaded with the list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import Model
 
-from core.access import READING, Actor, Decision, Owner, Reach, owner_id
+from core.access import Actor, ensure, missing_right
 from core.engine.writing import Change, expecting
-from core.errors import InvalidStatusError, NotSufficientPrivilegeError
+from core.errors import InvalidStatusError
 
 if TYPE_CHECKING:
     from core.api.serializers import StrictSerializer
@@ -79,9 +78,9 @@ class Action:
     ) -> Change:
         """Check right and guard, then run the service, which compares `expected_version` in its transaction.
 
-        Raises `ForbiddenError`, or `InvalidStatusError` with the reason, or `PreconditionFailedError`.
+        Raises what `ensure` does, or `InvalidStatusError` with the reason, or `PreconditionFailedError`.
         """
-        require_on(obj, actor, self.right)
+        ensure(actor, self.right, obj)
         reason = (self.guard or always)(obj, actor)
         if reason:
             raise InvalidStatusError(reason)
@@ -97,49 +96,3 @@ def possibilities(
     """`can` and `why_not` of one row: `{"delete": True, "sync": False}` and `{"sync": "the reason"}`."""
     reasons = {name: verb.why_not(obj, actor) for name, verb in verbs.items()}
     return {name: not why for name, why in reasons.items()}, {name: why for name, why in reasons.items() if why}
-
-
-def require_on(obj: Model, actor: Actor, right: str) -> Decision:
-    """The decision, if the right reaches this row. Raises `ForbiddenError` (or its sub-class for too short a reach)."""
-    decision = actor.require(right)
-    if not reaches(obj, actor, right):
-        raise NotSufficientPrivilegeError(
-            missing_right(obj, actor, right),
-            hint="Switch to a scope that owns it, or ask an administrator.",
-            extra=actor.refusal(right),
-        )
-    return decision
-
-
-def missing_right(obj: Model, actor: Actor, right: str) -> str:
-    """The reason why the right does not reach this row, or ""."""
-    decision = actor.decide(right)
-    if not decision.allowed:
-        return decision.reason or f"The right {right} is missing."
-    if reaches(obj, actor, right):
-        return ""
-    return f"Your right {right} reaches your own {decision.reach} only, and this is not part of it."
-
-
-def reaches(obj: Model, actor: Actor, right: str) -> bool:
-    """True if the right reaches this row: the same answer as `core.access.visible_to`, without a query.
-
-    The owner's path must be loaded with the row, as `for_list()` does.
-    """
-    owner: Owner | None = getattr(type(obj), "owner", None)
-    reach = actor.decide(right).reach
-    if owner is None or reach is Reach.NONE:
-        return False
-    reading = right.rsplit(".", 1)[-1] in READING
-    if reach is Reach.SYSTEM or (reading and owner.everyone):
-        return True
-    if reading and owner.shared and attrgetter(owner.shared.replace("__", "."))(obj):
-        in_my_domain = owner_id(obj, owner.domain) == actor.domain_id
-        if owner.domain and in_my_domain:
-            return True
-    path, mine = {
-        Reach.DOMAIN: (owner.domain, actor.domain_id),
-        Reach.PROJECT: (owner.project, actor.project_id),
-        Reach.OWN: (owner.user, actor.user_id),
-    }[reach]
-    return bool(path) and mine is not None and owner_id(obj, path) == mine

@@ -205,8 +205,8 @@ class BalancerSync:
                 self.part.skipped += 1
                 self.part.note(f"{row.name}: {IN_FLIGHT}")
             elif self.reading.account.drift_policy == DriftPolicy.ADOPT:
-                bury_tree(row, timezone.now(), actor=self.reading.actor)
-                record(self.reading.actor, "delete", row, note="gone outside")
+                bury_tree(row, timezone.now(), actor=self.reading.actor, task_id=self.reading.context.task.pk)
+                record(self.reading.actor, "delete", row, note="gone outside", task_id=self.reading.context.task.pk)
                 self.part.gone += 1
             else:
                 rows.filter(missing_since=None).update(missing_since=timezone.now())

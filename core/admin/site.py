@@ -17,8 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 from unfold.sites import UnfoldAdminSite
 
-from core.access import Actor, visible_to
-from core.actions import reaches
+from core.access import Actor, reaches, visible_to
 from core.admin.actors import actor_of
 from core.admin.forms import LogInForm
 from core.admin.polling import ended_session, is_poll, polled

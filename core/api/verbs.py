@@ -13,7 +13,8 @@ from rest_framework.decorators import action as route
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.actions import Action, require_on
+from core.access import ensure
+from core.actions import Action
 from core.api.schema import BulkAnswerSerializer, bulk_body
 from core.api.serializers import StrictSerializer
 from core.api.writes import Writes
@@ -64,7 +65,7 @@ def bulk_delete_route(args: type[StrictSerializer] | None) -> Any:
         assert service is not None
 
         def delete(obj: Any, values: dict[str, Any]) -> Change:
-            require_on(obj, self.actor, f"{self.right}.delete")
+            ensure(self.actor, f"{self.right}.delete", obj)
             return service(obj, actor=self.actor, **values)
 
         return self.perform_bulk(request, delete, args)

@@ -34,8 +34,8 @@ from rest_framework.decorators import action as route
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.access import visible_to
-from core.actions import Action, Verb, always, require_on
+from core.access import ensure, visible_to
+from core.actions import Action, Verb, always
 from core.api import exports, parameters, records, verbs
 from core.api.base import Call, etag_headers
 from core.api.filters import BooleanFilter, ChoiceFilter, ResourceFilterSet, TextFilter
@@ -184,7 +184,7 @@ class ResourceViewSet(Writes):
 
         def prepare() -> Call:
             obj = self.get_object()
-            require_on(obj, self.actor, f"{self.right}.update")
+            ensure(self.actor, f"{self.right}.update", obj)
             expected = self._expected_version(obj)
             values = self._read_body(self.update_serializer_class, instance=obj)
             return lambda: service(obj, actor=self.actor, expected_version=expected, **values, **digest)
@@ -199,7 +199,7 @@ class ResourceViewSet(Writes):
 
         def prepare() -> Call:
             obj = self.get_object()
-            require_on(obj, self.actor, f"{self.right}.delete")
+            ensure(self.actor, f"{self.right}.delete", obj)
             expected = self._expected_version(obj)
             values = self._read_delete_parameters()
             return lambda: service(obj, actor=self.actor, expected_version=expected, **values, **digest)

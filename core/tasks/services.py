@@ -215,11 +215,15 @@ def revert(task: Task, *, actor: Actor, plan_digest: str = "") -> Change:
     Raises as `retry` does, also for work that has nothing to take back, and what the kind's own service raises.
     """
     ensure(actor, f"{RIGHT}.revert", task)
-    _refuse(guards.can_revert(task))
-    _check_digest(task, plan_digest)
-    take_back = registry.known(task.kind).revert
-    assert take_back is not None, "the guard has looked"
-    return take_back(task, actor=actor, plan_digest=plan_digest)
+    with writing():
+        task = _locked(
+            task
+        )  # before what it worked on, as `retry` does: both at the same moment must not wait for each other
+        _refuse(guards.can_revert(task))
+        _check_digest(task, plan_digest)
+        take_back = registry.known(task.kind).revert
+        assert take_back is not None, "the guard has looked"
+        return take_back(task, actor=actor, plan_digest=plan_digest)
 
 
 def settle(task: Task) -> None:

@@ -9,10 +9,16 @@ from uuid import UUID
 import pytest
 from django.db.models import F
 
-from core.access import Actor, Decision, Owner, Reach, product_actor
-from core.actions import Action, Verb, always, possibilities, reaches, require_on
+from core.access import Actor, Decision, Owner, Reach, ensure, product_actor, reaches
+from core.actions import Action, Verb, always, possibilities
 from core.engine.writing import Change, writing
-from core.errors import ForbiddenError, InvalidStatusError, NotSufficientPrivilegeError, PreconditionFailedError
+from core.errors import (
+    ForbiddenError,
+    InvalidStatusError,
+    NotSufficientPrivilegeError,
+    PreconditionFailedError,
+    ResourceNotFoundError,
+)
 from core.ids import new_id
 from identity.models import Domain
 
@@ -44,6 +50,10 @@ class Row:
 
     def __post_init__(self) -> None:
         self.parent = self
+
+
+class HiddenRow(Row):
+    pk = OTHER
 
 
 class Bare:
@@ -78,12 +88,17 @@ def test_what_a_right_reaches(reach: Reach, row: Any, verb: str, answer: bool) -
     assert reaches(row, actor_of(reach), f"test.rows.{verb}") is answer
 
 
-def test_require_on_tells_a_missing_right_from_a_short_one() -> None:
+def test_a_refusal_tells_a_missing_right_from_a_short_one_and_hides_what_is_hidden(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("core.access.not_found", lambda model, where: ResourceNotFoundError("There is no such row."))
     with pytest.raises(ForbiddenError, match="not granted"):
-        require_on(Row(), actor_of(Reach.NONE), "test.rows.delete")  # type: ignore[arg-type]
-    with pytest.raises(NotSufficientPrivilegeError):
-        require_on(Row(), actor_of(Reach.PROJECT), "test.rows.delete")  # type: ignore[arg-type]
-    assert require_on(Row(project_id=MINE), actor_of(Reach.PROJECT), "test.rows.delete").policy == "test"  # type: ignore[arg-type]
+        ensure(actor_of(Reach.NONE), "test.rows.delete", Row())  # type: ignore[arg-type]
+    with pytest.raises(NotSufficientPrivilegeError, match="reaches your own project"):
+        ensure(actor_of(Reach.PROJECT), "test.rows.delete", Row(domain_id=MINE, is_shared=True))  # type: ignore[arg-type]
+    with pytest.raises(ResourceNotFoundError):
+        ensure(actor_of(Reach.PROJECT), "test.rows.delete", HiddenRow())  # type: ignore[arg-type]
+    assert ensure(actor_of(Reach.PROJECT), "test.rows.delete", Row(project_id=MINE)).policy == "test"  # type: ignore[arg-type]
 
 
 def busy(row: Row, actor: Actor) -> str:

@@ -15,7 +15,7 @@ from compute.accounts.console.forms import LOGIN, AccountForm, ForgetForm
 from compute.clouds import registry
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network
-from core.actions import missing_right
+from core.access import missing_right
 from core.admin.changepage import STAGE, ActionPage, ChangePage
 from core.admin.forms import ConsoleForm
 from core.admin.markup import plural

@@ -14,11 +14,11 @@ from django.db.models import F, QuerySet
 from compute.eips.models import Eip
 from compute.loadbalancers.choices import Association, Status
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
-from core.access import Actor, product_actor
+from core.access import Actor
 from core.audit.services import entry, record_many
 
 
-def bury(rows: Iterable[Any], now: datetime, *, actor: Actor | None = None, task_id: Any = None) -> None:
+def bury(rows: Iterable[Any], now: datetime, *, actor: Actor, task_id: Any) -> None:
     """Soft-delete rows, children first; a backend or group whose last use is gone goes when it carries a tombstone.
 
     `rows` themselves are audited by whoever calls; what goes along, and what loses its pool, is audited here.
@@ -48,10 +48,9 @@ def _end(rows: QuerySet[Any], now: datetime) -> None:
     rows.update(deleted_at=now, status=Status.DELETED)
 
 
-def _tell(rows: QuerySet[Any], note: str, actor: Actor | None, task_id: Any, owned_by: Any = None) -> None:
+def _tell(rows: QuerySet[Any], note: str, actor: Actor, task_id: Any, owned_by: Any = None) -> None:
     """Audit rows for what goes without anybody having asked for it."""
     unasked = rows.filter(delete_requested_at=None).select_related(*([] if owned_by else [_owner_path(rows.model)]))
-    actor = actor or product_actor()
     record_many(entry(actor, "delete", row, note=note, task_id=task_id, owned_by=owned_by) for row in unasked)
 
 
@@ -59,9 +58,8 @@ def _owner_path(model: type[Any]) -> str:
     return "backend_group__loadbalancer__project" if model is Backend else "loadbalancer__project"
 
 
-def _take_pool_away(pool: PoolBinding, actor: Actor | None, task_id: Any) -> None:
+def _take_pool_away(pool: PoolBinding, actor: Actor, task_id: Any) -> None:
     users = Listener.objects.filter(pool_binding=pool, deleted_at=None)
-    actor = actor or product_actor()
     record_many(
         entry(
             actor, "update", row, note="its pool is gone", task_id=task_id,
@@ -90,7 +88,7 @@ def bury_unused(lb: LoadBalancer, now: datetime) -> None:
     _end(groups.exclude(bindings__deleted_at=None, bindings__isnull=False), now)
 
 
-def bury_tree(lb: LoadBalancer, now: datetime, *, actor: Actor | None = None, task_id: Any = None) -> None:
+def bury_tree(lb: LoadBalancer, now: datetime, *, actor: Actor, task_id: Any) -> None:
     """The whole tree is gone at the cloud: soft-delete every row of it; elastic IPs become free. The root is audited by
     whoever calls."""
     _end(MemberBinding.objects.filter(pool_binding__loadbalancer=lb, deleted_at=None), now)
@@ -102,7 +100,7 @@ def bury_tree(lb: LoadBalancer, now: datetime, *, actor: Actor | None = None, ta
     ):
         _tell(rows, "gone with its load balancer", actor, task_id, lb)
         _end(rows, now)
-    _free_addresses(lb, actor or product_actor(), task_id)
+    _free_addresses(lb, actor, task_id)
     _end(LoadBalancer.objects.filter(pk=lb.pk), now)
     LoadBalancer.objects.filter(pk=lb.pk).update(
         delete_requested_at=lb.delete_requested_at or now, provisioning_status="DELETED"

@@ -224,7 +224,7 @@ class TreeWriter:
             told = row.backend if isinstance(row, MemberBinding) and is_last_use(row) else row
             self._audit.append(entry(self.actor, "delete", told, note="gone outside", task_id=self.task_id))
             self.count.gone += 1
-        bury([row], self.now)
+        bury([row], self.now, actor=self.actor, task_id=self.task_id)
 
     # -- objects that are new to us
 

@@ -92,14 +92,14 @@ def missing(lb: LoadBalancer) -> None:
 
 def at_its_end(lb: LoadBalancer, tree: TreeState | None, wanted: WantedTree, task: Task) -> None:
     """Nothing is left to be sent: rows with a tombstone that the cloud has not, or never had, are done."""
-    now = timezone.now()
+    now, actor = timezone.now(), product_actor()
     if tree is None and wanted.balancer.tombstone:
-        burying.bury_tree(lb, now)
+        burying.bury_tree(lb, now, actor=actor, task_id=task.pk)
         return
     named = {entry["id"] for entry in task.change_set}
     for model in (MemberBinding, PoolBinding, Listener):
         never_made = model.objects.filter(pk__in=named, external_id="", deleted_at=None)
-        burying.bury(never_made.exclude(delete_requested_at=None), now)
+        burying.bury(never_made.exclude(delete_requested_at=None), now, actor=actor, task_id=task.pk)
     burying.bury_unused(lb, now)
 
 

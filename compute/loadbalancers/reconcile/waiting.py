@@ -9,8 +9,6 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.utils import timezone
-
 from compute.clouds.errors import Gone
 from compute.clouds.ports import BalancerPort
 from compute.clouds.specs import State
@@ -88,10 +86,10 @@ class Rest:
 
     def later(self, word: str, *, name: str, request_id: str) -> Later:
         """Give the task back, to look again outside the worker. Raises `TimeoutError` when the tree is stuck (A12)."""
-        memory = self.context.task.memory
-        since = memory.get("waiting_since") or timezone.now().isoformat()
+        memory, now = self.context.task.memory, self.context.now()
+        since = memory.get("waiting_since") or now.isoformat()
         looks = int(memory.get("looks", 0))
-        if timezone.now() - datetime.fromisoformat(since) >= SETTLE_LIMIT:
+        if now - datetime.fromisoformat(since) >= SETTLE_LIMIT:
             raise TimeoutError(
                 f"Load balancer {name} has been {word} since {since[:19].replace('T', ' ')} UTC and does not come to rest.",
                 hint="Its administrators can free it at the cloud; then run the task again.",

@@ -11,8 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from core.access import Actor, Reach, visible_to
-from core.actions import missing_right
+from core.access import Actor, Reach, missing_right, visible_to
 from core.admin.actors import actor_of
 from core.admin.changepage import ActionPage, ChangePage
 from core.admin.forms import ConsoleForm, PasswordInput, Select, Switch, TextInput
