@@ -3,6 +3,7 @@ who want the same name, port, address or elastic IP get one success and one sent
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from compute.eips.models import Eip
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from core.audit.models import AuditEvent
 from core.idempotency.models import IdempotencyRecord
+from core.tasks import services as tasks
 from core.tasks.models import Task
 from identity.models import User
 from tests.api.contract import problem
@@ -60,7 +62,7 @@ def send(api: MakeApi, admin: User, world: World) -> Callable[..., Any]:
 
 def test_twenty_posts_of_one_balancer_have_one_effect_and_one_answer(world: World, send: Callable[..., Any]) -> None:
     body, key = body_of(world), str(uuid.uuid4())
-    tasks = Task.objects.count()
+    before = Task.objects.count()
     answers = at_once(20, lambda n: send("post", BALANCERS, body, HTTP_IDEMPOTENCY_KEY=key))
     assert [a.status_code for a in answers] == [202] * 20, [a.content for a in answers if a.status_code != 202][:2]
     first = answers[0].json()
@@ -69,7 +71,7 @@ def test_twenty_posts_of_one_balancer_have_one_effect_and_one_answer(world: Worl
     assert {a.headers["ETag"] for a in answers} == {answers[0].headers["ETag"]}
     assert sorted(a.headers.get("Idempotent-Replayed", "") for a in answers) == ["", *["true"] * 19]
     assert (LoadBalancer.objects.count(), Listener.objects.count(), Backend.objects.count()) == (1, 1, 1)
-    assert Task.objects.count() == tasks + 1
+    assert Task.objects.count() == before + 1
     assert AuditEvent.objects.filter(kind="loadbalancer", verb="create").count() == 1
     world.work()
     assert world.count() == {"loadbalancer": 1, "listener": 1, "pool": 1, "member": 1}
@@ -97,11 +99,11 @@ def test_keys_of_another_person_or_scope_do_not_meet(
 
 def test_a_verb_twenty_times_with_one_key(world: World, send: Callable[..., Any]) -> None:
     lb = world.created()
-    tasks, url = Task.objects.count(), f"{BALANCERS}{lb.pk}/status/"
+    before, url = Task.objects.count(), f"{BALANCERS}{lb.pk}/status/"
     answers = at_once(20, lambda n: send("post", url, {"status": "disabled"}, HTTP_IDEMPOTENCY_KEY="k"))
     assert [a.status_code for a in answers] == [202] * 20
     assert all(a.json() == answers[0].json() for a in answers)
-    assert Task.objects.count() == tasks + 1
+    assert Task.objects.count() == before + 1
 
 
 def names(world: World, lb: LoadBalancer) -> tuple[str, str, dict[str, Any]]:
@@ -184,3 +186,31 @@ def test_deleted_and_changed_at_once(world: World, send: Callable[..., Any]) -> 
     assert 202 in {answers[0].status_code, answers[4].status_code}
     world.work()
     assert world.count() == {"loadbalancer": 0, "listener": 0, "pool": 0, "member": 0}
+
+
+def test_run_again_and_taken_back_at_once(
+    world: World, send: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them gets the task, the other hears that it was dealt with. They never wait for each other: a deadlock is a 500."""
+    settle = tasks.settle
+
+    def slowly(task: Task) -> None:
+        time.sleep(0.1)  # long enough that both hold what they lock first
+        settle(task)
+
+    monkeypatch.setattr(tasks, "settle", slowly)
+    rows = [world.created(f"lb-{n}") for n in range(4)]
+    world.cloud.faults.add(
+        kind="refuse", method="PUT", path="*/members/*", times=len(rows), status=403, words="not for you"
+    )
+    for lb in rows:
+        member = Backend.objects.filter(backend_group__loadbalancer=lb).first()
+        assert member is not None
+        assert send("patch", f"/api/compute/loadbalancerbackends/{member.pk}/", {"weight": 3}).status_code == 202
+    world.work()
+    failed = list(Task.objects.filter(state="failed"))
+    assert len(failed) == len(rows)
+    calls = [f"/api/core/tasks/{task.pk}/{verb}/" for task in failed for verb in ("retry", "revert")]
+    answers = at_once(len(calls), lambda n: send("post", calls[n], {}))
+    for first, second in zip(answers[::2], answers[1::2], strict=True):
+        assert sorted((first.status_code, second.status_code)) == [202, 409], (first.content, second.content)
