@@ -62,6 +62,7 @@ class EipAdmin(ManagedAdmin):
 
     right = "compute.eips"
     counted = Q(deleted_at=None)
+    name_path = "ip_addr"
     groups = (Group("free", "Free", FREE), Group("used", "In use", ~FREE))
     list_display_links = ("ip",)
     list_display = ("state", "ip", "used_by", "place", "age")

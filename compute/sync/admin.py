@@ -54,6 +54,7 @@ class SyncRunAdmin(ResourceAdmin):
     """Readings of accounts, newest first."""
 
     right = "compute.sync_runs"
+    name_path = ""
     list_display = ("state_word", "name", "when", "took", "found", "started_by")
     list_filter = (related_filter("account", "account", "account"),)
     search_fields = ("account__name", "started_by")

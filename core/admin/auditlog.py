@@ -27,6 +27,7 @@ class AuditEventAdmin(ResourceAdmin):
     """Changes of everything, newest first."""
 
     right = "core.events"
+    name_path = ""
     list_display = ("when", "who", "name", "object_link", "what_changed")
     search_fields = ("object_name", "actor_name", "kind", "=request_id", "=cloud_request_id")
     search_help_text = "Object, person, kind or request id"

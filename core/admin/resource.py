@@ -58,6 +58,7 @@ class ResourceAdmin(ModelAdmin):
     """One kind of row. Subclasses declare; they hold no logic of their own beyond how a row is told."""
 
     right: ClassVar[str] = ""  # `<app>.<resource>`
+    name_path: ClassVar[str] = "name"  # the column that a reference to a row shows; "": it has none
     counted: ClassVar[Q] = Q()  # rows that exist, for counts and choices
     groups: ClassVar[Sequence[Group]] = ()
     offers: ClassVar[Sequence[Offer]] = ()

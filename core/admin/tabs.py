@@ -136,17 +136,18 @@ def names_in(changes: Iterable[Mapping[str, Any]], actor: Actor) -> dict[str, st
     found: dict[str, str] = {}
     for kind, ids in wanted.items():
         admin = site.admin_for(kind)
-        if admin is None or not any(f.name == "name" for f in admin.opts.fields):
+        if admin is None or not admin.name_path:
             continue
         rows = visible_to(admin.model._default_manager.filter(pk__in=ids), actor, f"{admin.right}.list")
-        found |= {str(pk): name for pk, name in rows.order_by().values_list("pk", "name") if name}
+        found |= {str(pk): name for pk, name in rows.order_by().values_list("pk", admin.name_path) if name}
     return found
 
 
 def told(name: str, value: Any, names: Mapping[str, str]) -> Any:
     """A value of a change; the id of another row as a link to it, by its name where that is known."""
     if isinstance(value, str) and is_id(value):
-        return anchor(site.url_of(kind_of(name), value), names.get(value) or f"…{value[-6:]}")
+        url = site.url_of(kind_of(name), value)
+        return anchor(url, names.get(value) or (f"…{value[-6:]}" if url else f"a {site.kind_word(kind_of(name))}"))
     word = site.value_words.get(name, {}).get(value) if isinstance(value, str) else None
     return word or plain_value(value)
 

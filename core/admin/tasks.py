@@ -105,6 +105,7 @@ class TaskAdmin(ResourceAdmin):
     """Long work, newest first."""
 
     right = "core.tasks"
+    name_path = ""
     poll_seconds = 1
     list_display = ("state_word", "name", "started_by", "age", "took", "last_word")
     list_filter = (word_filter("state", "state", "state", STATES), PeriodFilter)

@@ -146,6 +146,7 @@ class RoleAssignmentAdmin(ResourceAdmin):
     """Who has which role where. Given and taken away, never changed."""
 
     right = "identity.role_assignments"
+    name_path = ""
     add_label = "Give a role"
     list_display = ("name", "role_name", "where", "since_when")
     list_filter = (related_filter("role", "role", "role"), related_filter("project", "project", "project"))
