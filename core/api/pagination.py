@@ -6,6 +6,7 @@ while rows are added and removed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.utils.urls import replace_query_param
 
+from core.api.reading import rows_of
 from core.errors import InputParameterError
 
 DEFAULT_LIMIT = 20
@@ -39,15 +41,18 @@ class LimitOffset(LimitOffsetPagination):
         self.request = request
         self.limit, self.offset = self.get_limit(request), self.get_offset(request)
         self.count = queryset.count()
-        return page_of(queryset, offset=self.offset, limit=self.limit, count=self.count)
+        shown = getattr(view, "shown", None)
+        return page_of(queryset, offset=self.offset, limit=self.limit, count=self.count, shown=shown)
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """As DRF tells it; a walk by cursor has no count."""
         return {**super().get_paginated_response_schema(schema), "required": ["next", "previous", "results"]}
 
 
-def page_of(rows: QuerySet[Any], *, offset: int, limit: int, count: int) -> list[Any]:
-    """The rows of one page of an ordered list that has `count` rows.
+def page_of(
+    rows: QuerySet[Any], *, offset: int, limit: int, count: int, shown: Iterable[str] | None = None
+) -> list[Any]:
+    """The rows of one page of an ordered list that has `count` rows, with what is `shown` of them (see `rows_of`).
 
     Only ids are skipped, on an index and from the nearer end; joins and sub-queries are run for the page's own rows.
     """
@@ -60,7 +65,7 @@ def page_of(rows: QuerySet[Any], *, offset: int, limit: int, count: int) -> list
         wanted = list(ids.reverse()[from_end : from_end + size])[::-1]
     else:
         wanted = list(ids[offset : offset + size])
-    found = {row.pk: row for row in rows.filter(pk__in=wanted).order_by()}
+    found = {row.pk: row for row in rows_of(rows.filter(pk__in=wanted).order_by(), shown=shown)}
     return [found[pk] for pk in wanted if pk in found]
 
 
