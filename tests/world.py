@@ -21,7 +21,7 @@ from compute.loadbalancers.models import Backend, Listener, LoadBalancer
 from compute.networks.models import Network
 from core.access import Actor, product_actor
 from core.engine.writing import Change
-from core.tasks.models import OPEN, Task
+from core.tasks.models import OPEN, Task, TaskStep
 from core.tasks.runner import run_task
 from identity.models import Domain, Project
 
@@ -116,13 +116,17 @@ def ended(change: Change) -> Task:
     return Task.objects.get(pk=change.task.pk)
 
 
+LONG_AGO = "2000-01-01T00:00:00Z"
+
+
 def run_open_tasks(*, limit: int = 200) -> None:
-    """Run open tasks, in order, waiting ones as soon as they are due (their due time is brought forward)."""
+    """Run open tasks, in order, waiting ones as if their time had come: what they began is long ago by then."""
     for _ in range(limit):
         ids = list(Task.objects.filter(state__in=OPEN).order_by("id").values_list("pk", flat=True))
         if not ids:
             return
-        Task.objects.filter(pk__in=ids, state="waiting").update(due_at="2000-01-01T00:00:00Z")
+        Task.objects.filter(pk__in=ids, state="waiting").update(due_at=LONG_AGO)
+        TaskStep.objects.filter(task__in=ids, task__state="waiting", state="running").update(started_at=LONG_AGO)
         outcomes = [run_task(pk) for pk in ids]
         if not any(outcomes):
             return

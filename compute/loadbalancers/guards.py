@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compute.loadbalancers.choices import Status
 from compute.loadbalancers.models import LoadBalancer
 from compute.loadbalancers.rules import IN_ERROR
 from core.access import Actor
@@ -18,14 +19,19 @@ def _root(obj: Any) -> LoadBalancer:
     return root
 
 
-def changeable(obj: Any, actor: Actor) -> str:
-    """The account takes changes, and neither the row nor its balancer is on its way out."""
-    root = _root(obj)
+def _closed(root: LoadBalancer) -> str:
+    """Why the account takes no changes."""
     account = root.manager.account
     if not account.enabled:
         return f"The cloud account “{account.name}” is disabled."
-    if account.read_only:
-        return f"The cloud account “{account.name}” is only to be read."
+    return f"The cloud account “{account.name}” is only to be read." if account.read_only else ""
+
+
+def changeable(obj: Any, actor: Actor) -> str:
+    """The account takes changes, and neither the row nor its balancer is on its way out."""
+    root = _root(obj)
+    if closed := _closed(root):
+        return closed
     if root.delete_requested_at or obj.delete_requested_at:
         return "It is being deleted."
     if root.provisioning_status == "ERROR":
@@ -36,12 +42,13 @@ def changeable(obj: Any, actor: Actor) -> str:
 def deletable(obj: Any, actor: Actor) -> str:
     """As `changeable`, where ERROR does not hinder; a balancer must not be protected."""
     root = _root(obj)
-    if root.delete_requested_at or obj.delete_requested_at:
+    refused = obj is root and root.status == Status.DELETE_FAILED
+    if (root.delete_requested_at or obj.delete_requested_at) and not refused:
         return "It is being deleted."
     if isinstance(obj, LoadBalancer):
         if obj.disable_delete:
             return "It is protected against deletion."
-        return changeable(obj, actor) if obj.provisioning_status != "ERROR" else ""
+        return _closed(root)
     return changeable(obj, actor)
 
 

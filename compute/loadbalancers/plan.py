@@ -6,7 +6,7 @@ and fields that it does not know as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,7 +138,7 @@ def plan(wanted: WantedTree, observed: TreeState | None) -> Plan:
     if root.tombstone:
         if not root.allows(DELETE):
             return Plan()
-        check_may_delete(wanted, observed)
+        check_may_delete(wanted, observed, sight)
         return _delete_root(wanted, observed)
     if observed is None and root.external_id:
         return Plan(warnings=(f"Load balancer {root.label} is missing at the cloud.",))
@@ -166,24 +166,26 @@ def plan(wanted: WantedTree, observed: TreeState | None) -> Plan:
     return Plan(tuple(steps), maker.warnings())
 
 
-def check_may_delete(wanted: WantedTree, observed: TreeState | None) -> None:
-    """LB-D1, A11, against what the cloud has: without cascade nothing goes that somebody else put into the balancer.
+def check_may_delete(wanted: WantedTree, observed: TreeState | None, sight: Sight) -> None:
+    """LB-D1, A11, against what the cloud has: without cascade nothing goes that is not deleted here too, row by row.
 
     Raises `NotEmptyError` that counts it.
     """
     if observed is None or wanted.balancer.allows(CASCADE):
         return
-    counted = _counted(observed)
+    going = {w.row for w in wanted.all() if w.tombstone}
+    counted = _counted(observed, {s.external_id for row, s in sight.states.items() if row in going})
     if counted:
         raise NotEmptyError(
-            f"Load balancer {wanted.balancer.label} holds {counted} at the cloud, put there by somebody else.",
+            f"Load balancer {wanted.balancer.label} holds {counted} at the cloud that would go with it.",
             hint="Read it again and look at them, or delete it with everything in it.",
         )
 
 
-def _counted(observed: TreeState) -> str:
-    parts = [(len(observed.listeners), "listener"), (len(observed.pools), "backend group")]
-    parts.append((sum(len(m) for m in observed.members.values()), "backend"))
+def _counted(observed: TreeState, without: Collection[str] = ()) -> str:
+    members = [state for states in observed.members.values() for state in states]
+    kinds = ((observed.listeners, "listener"), (observed.pools, "backend group"), (members, "backend"))
+    parts = [(sum(s.external_id not in without for s in states), word) for states, word in kinds]
     return words([f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n])
 
 

@@ -5,6 +5,7 @@ Rows whose tree has open work, or had some after the listing began, are left alo
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -14,7 +15,7 @@ from django.utils import timezone
 
 from compute.accounts.choices import DriftPolicy
 from compute.accounts.models import with_account
-from compute.clouds.errors import CloudError, Gone
+from compute.clouds.errors import CloudError, Gone, Unreachable
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.loadbalancers import desired, state
@@ -37,6 +38,8 @@ from identity.models import Project
 
 # So many trees are read one by one; for more, each kind of child is listed once for all of them.
 FEW = 3
+# So many trees in a row whose answers stayed away for so many seconds end the part: each waited for a time-out of its own.
+MOST_SILENT, SILENCE = 3, 5.0
 # So many trees that moved are held at a time.
 BATCH = 2000
 COLUMNS = ("id", "external_id", "cloud_updated_at", "provisioning_status", "operating_status")
@@ -113,15 +116,20 @@ class BalancerSync:
 
     def _read_trees(self, port: BalancerPort, moved: list[State], began: datetime) -> None:
         children = Children.listed(port, moved) if len(moved) > FEW else None
+        silent = 0
         for item in moved:
             self.reading.context.check_cancel()
+            asked = time.monotonic()
             try:
                 self._read_tree(port, item, children, began)
+                silent = 0
             except Gone:
                 self.part.skipped += 1
                 self.part.note(f"{item.name} was listed and then gone")
             except Exception as error:
-                if ends_the_run(error):
+                slow = time.monotonic() - asked > SILENCE
+                silent = silent + 1 if slow and isinstance(error, Unreachable) else 0
+                if ends_the_run(error) or silent == MOST_SILENT:
                     raise
                 left_out(self.part, item.name or item.external_id, error)
 
@@ -136,6 +144,10 @@ class BalancerSync:
                 self.part.skipped += 1
                 self.part.note(f"{row.name}: {IN_FLIGHT}" if known else f"{item.name}: its creation is in flight")
                 return
+            if row is None and self._deleted_meanwhile(item, began):
+                self.part.skipped += 1
+                self.part.note(f"{item.name}: {IN_FLIGHT}")
+                return
             row = row or self._import(tree)
             if row is None:
                 return
@@ -147,7 +159,7 @@ class BalancerSync:
         if not known and not row.external_id:
             record(self.reading.actor, "import", row, note="its creation had got no answer and was found at the cloud")
             self.part.changed += 1
-        count = TreeWriter(row, actor=self.reading.actor).record(tree)
+        count = TreeWriter(row, actor=self.reading.actor, task_id=self.reading.context.task.pk).record(tree)
         for note in count.notes:
             self.part.note(note)
         if known and (count.added or count.changed or count.gone):
@@ -156,12 +168,15 @@ class BalancerSync:
             self.part.unchanged += 1
         state.refresh(row)
 
+    def _deleted_meanwhile(self, item: State, began: datetime) -> bool:
+        """True when it was deleted through us after the reading began: what was read is older than that."""
+        rows = LoadBalancer.objects.filter(**self.place, external_id=item.external_id, deleted_at__gte=began)
+        return rows.exists()
+
     def _ours(self, item: State) -> LoadBalancer | None:
         """The row whose creation made this balancer, if that never learnt its id: found by our whole marker, and locked."""
-        marker = desired.tag_of("")
-        named = [tag.removeprefix(marker) for tag in item.tags if tag.startswith(marker)]
         rows = LoadBalancer.objects.select_for_update().filter(**self.place, external_id="", deleted_at=None)
-        return rows.filter(pk__in=[one for one in named if is_id(one)]).first()
+        return rows.filter(pk__in=_marked(item)).first()
 
     def _import(self, tree: TreeState) -> LoadBalancer | None:
         item = tree.balancer
@@ -177,6 +192,13 @@ class BalancerSync:
         row = import_balancer(item, place=place, network=network)
         record(self.reading.actor, "import", row, note="found at the cloud")
         self.part.added += 1
+        twin = (
+            LoadBalancer.objects.filter(**self.place, deleted_at=None, pk__in=_marked(item)).exclude(pk=row.pk).first()
+        )
+        if twin is not None:
+            self.part.note(
+                f"{item.name} bears the mark of {twin.name}: it was made twice at the cloud. Delete one of the two."
+            )
         return row
 
     # -- trees that are gone
@@ -211,6 +233,13 @@ class BalancerSync:
             else:
                 rows.filter(missing_since=None).update(missing_since=timezone.now())
                 self.part.note(f"{row.name} is missing in the cloud")
+
+
+def _marked(item: State) -> list[str]:
+    """The ids of our rows that a balancer's tags name."""
+    marker = desired.tag_of("")
+    named = (tag.removeprefix(marker) for tag in item.tags if tag.startswith(marker))
+    return [one for one in named if is_id(one)]
 
 
 def _look(port: Region, external_id: str) -> State:

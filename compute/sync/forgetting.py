@@ -17,6 +17,7 @@ from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject
 from core.access import product_actor
 from core.audit.services import entry, record, record_many
+from core.errors import InvalidStatusError
 from core.tasks.models import DONE, OPEN, Task
 from core.tasks.registry import Job, Later, register
 from core.tasks.runner import Context
@@ -28,7 +29,7 @@ FORGOTTEN = "its account was deleted here"
 
 def delete_account(context: Context) -> Later | None:
     """The job `account.delete`: tree by tree, each only when no work is open on it; then the account itself."""
-    account = CloudAccount.objects.sealed().get(pk=context.task.resource_id)
+    account = _claimed(context)
     now = timezone.now()
     trees = LoadBalancer.objects.filter(manager__account=account, deleted_at=None)
     busy = sum(not _bury(context, pk, now) for pk in list(trees.values_list("pk", flat=True)))
@@ -44,6 +45,19 @@ def delete_account(context: Context) -> Later | None:
         _forget(context, with_account(projects.select_related("project"), "account"), now)
         CloudAccount.objects.filter(pk=account.pk).update(deleted_at=now, secret="", sync_status=SyncStatus.IDLE)
     return None
+
+
+def _claimed(context: Context) -> CloudAccount:
+    """The account, marked as being deleted. Raises `InvalidStatusError` when somebody has enabled it since: a deletion that was
+    cancelled and is run again must not take what people work with."""
+    with context.owning():
+        account = CloudAccount.objects.sealed().select_for_update().get(pk=context.task.resource_id)
+        if account.enabled:
+            raise InvalidStatusError(
+                f"The account “{account.name}” has been enabled again.", hint="Disable it, then delete it."
+            )
+        CloudAccount.objects.filter(pk=account.pk).update(status=AccountStatus.DELETING)
+    return account
 
 
 def _bury(context: Context, pk: Any, now: Any) -> bool:

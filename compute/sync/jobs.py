@@ -16,7 +16,7 @@ from compute.sync.account import read_account
 from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
 from compute.sync.reading import Reading
 from compute.work import TaskWatch
-from core.errors import InternalError, Problem
+from core.errors import InternalError, InvalidStatusError, Problem
 from core.tasks.models import OPEN, Task
 from core.tasks.registry import Job, register
 from core.tasks.runner import Cancelled, Context, LeaseLost
@@ -27,6 +27,8 @@ def sync_account(context: Context) -> None:
     account = CloudAccount.objects.sealed().select_related("domain", "project").get(pk=context.task.resource_id)
     if account.deleted_at is not None:
         return
+    if not account.enabled:
+        raise InvalidStatusError(f"The account “{account.name}” is disabled.", hint="Enable it, then sync it.")
     manager = CloudProvider.objects.get(account=account)
     manager.account = account  # whose domain owns what is read, without its secret
     with context.owning():

@@ -101,9 +101,11 @@ class Changes:
                 if cascade:
                     self.change_set[-1]["cascade"] = True
 
-    def removed(self, row: Any) -> None:
-        """A row without a tombstone is on its way out."""
+    def removed(self, row: Any, *, cascade: bool = False) -> None:
+        """A row that has no tombstone is on its way out, or one whose deletion was refused is asked for again."""
         self._note("delete", row, [getattr(row, "version", 0)] * 2, {})
+        if cascade:
+            self.change_set[-1]["cascade"] = True
 
     def restored(self, row: Any, **values: Any) -> None:
         """Take a tombstone back; `values` are columns that change with it, as a name that was given away meanwhile."""

@@ -118,9 +118,16 @@ class Context:
         return moment
 
     def check_cancel(self) -> None:
-        """Between two steps: raises `Cancelled` when a person asked for it."""
-        if Task.objects.filter(pk=self.task.pk).exclude(cancel_requested_at=None).exists():
-            raise Cancelled
+        """Between two steps: raises `Cancelled` when a person asked for it, `TimeoutError` when the work's time is over."""
+        over = Task.objects.filter(~Q(cancel_requested_at=None) | Q(deadline__lte=Now()), pk=self.task.pk)
+        for asked in over.values_list("cancel_requested_at", flat=True):
+            if asked is not None:
+                raise Cancelled
+            limit = registry.get(self.task.kind).limit
+            raise TimeoutError(
+                f"The work did not come to its end within {_words(limit)}. Last seen: {self.task.note or 'nothing new'}.",
+                hint="Look at the object at the cloud, then run the task again.",
+            )
 
     @contextmanager
     def owning(self) -> Iterator[None]:
@@ -181,6 +188,11 @@ class Context:
         with self.owning():
             self._step(mark, state=TaskStep.RUNNING, started_at=Now(), ended_at=None)
 
+    def step_not_sent(self, mark: str) -> None:
+        """A step that was begun is known not to have reached the cloud."""
+        with self.owning():
+            self._step(mark, state=TaskStep.PENDING, started_at=None)
+
     def step_done(self, mark: str, note: str = "") -> None:
         """A step is carried out, and progress moves."""
         with self.owning():
@@ -239,12 +251,6 @@ def _run(context: Context) -> str:
     job = registry.get(task.kind)
     try:
         context.check_cancel()
-        overdue = Task.objects.filter(pk=task.pk, deadline__lte=Now()).exists()
-        if overdue:
-            raise TimeoutError(
-                f"The work did not come to its end within {_words(job.limit)}. Last seen: {task.note or 'nothing new'}.",
-                hint="Look at the object at the cloud, then run the task again.",
-            )
         outcome = job.run(context)
     except Cancelled:
         return "cancelled" if end(task, CANCELLED, note=what_happened(task), token=context.token) else "lost-lease"

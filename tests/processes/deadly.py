@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from datetime import timedelta
 from typing import Any
 
 import django
@@ -19,12 +20,16 @@ django.setup()
 
 from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
 
+from compute.loadbalancers.reconcile import loop  # noqa: E402
 from compute.work import TaskWatch  # noqa: E402
 from config.celery import app  # noqa: E402
 from core.tasks import runner  # noqa: E402
 from tests.processes.workers import LEASE, POINTS, SIGNAL  # noqa: E402
 
 __all__ = ["app"]
+
+# The clouds of these tests show at once what they made: nobody has to wait for it as long as for a real one.
+loop.UNSURE = timedelta(seconds=3)
 
 
 class Trap:

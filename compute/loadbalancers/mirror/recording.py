@@ -88,14 +88,11 @@ class TreeWriter:
             if row is None or item.kind == "floatingip":
                 continue
             if state is not None:
-                self._seen(
-                    row,
-                    item.kind,
-                    state,
-                    item.desired,
-                    observed_fields(item, state, wanted, sight),
-                    item.row in sight.adopted,
-                )
+                adopted, desires = item.row in sight.adopted, item.desired
+                if adopted and item.kind == "member" and item.tag not in state.tags:
+                    row.cloud_name = state.name  # somebody else's, found by its address: it keeps their name
+                    desires = {**desires, "name": state.name}
+                self._seen(row, item.kind, state, desires, observed_fields(item, state, wanted, sight), adopted)
             elif item.external_id and complete:
                 self._gone(row)
         self._import(tree, wanted, sight)
@@ -130,8 +127,9 @@ class TreeWriter:
         columns: dict[str, Any] = {}
         if state.provisioning == "ACTIVE" and row.delete_requested_at is None:
             taken, recorded = take_over(wanted, row.applied, observed, names)
-            # What both sides agree on is recorded in any case; drift only where the account's policy takes it over.
+            # What both sides agree on is recorded in any case; drift only where it is taken over.
             kept = {n for n in taken if not self.adopt or str(taken[n]).startswith("id:")}
+            kept |= self._of_other_uses(row, kind, set(taken) - kept)
             taken = {n: v for n, v in taken.items() if n not in kept}
             recorded = {n: v for n, v in recorded.items() if n not in kept}
             if taken or recorded:
@@ -151,44 +149,49 @@ class TreeWriter:
         row.save(
             update_fields=[
                 "external_id", "applied", "observed", "observed_digest", "observed_at", "observed_version",
-                "provisioning_status", "operating_status", "raw", *columns, "updated_at",
+                "provisioning_status", "operating_status", "raw", "cloud_name", *columns, "updated_at",
             ]
         )  # fmt: skip
 
-    def _columns(self, row: Any, kind: str, taken: Mapping[str, Any]) -> dict[str, Any]:
-        """Taken-over values as our columns, set on the row (or on its backend), versioned and audited."""
-        if not taken:
-            return {}
-        target, values = row, self._as_columns(row, kind, taken)
-        if kind == "member":
-            member_own = {k: values.pop(k) for k in list(values) if k == "cloud_name"}
-            self._set(row, member_own)
-            target = row.backend
-            others = MemberBinding.objects.filter(backend=target, deleted_at=None).exclude(pk=row.pk).exists()
-            if others and values:
-                # Another pool uses the same backend: taking this over would change that pool. A person decides.
-                self.count.notes.append(f"{target} differs between its pools; nothing was taken over")
-                return member_own
-        before = {k: getattr(target, k) for k in values}
-        self._set(target, values)
-        if values:
-            if hasattr(target, "version"):
-                target.version += 1
-                values["version"] = target.version
-            if target is not row:
-                target.save(update_fields=[*values, "updated_at"])
-            self._audit.append(
-                entry(
-                    self.actor, "update", target, note=OUTSIDE, task_id=self.task_id,
-                    before={k: plain(v) for k, v in before.items()}, after={k: plain(values[k]) for k in before},
-                )
-            )  # fmt: skip
-        return {**values} if target is row else {"cloud_name": row.cloud_name}
+    def _of_other_uses(self, row: Any, kind: str, taken: set[str]) -> set[str]:
+        """Which of these fields other pools have from the same backend or group: taking them over would change those pools, so
+        a person decides, and until then they are drift."""
+        shared = taken - {"name"} if kind == "member" else taken & {"description"} if kind == "pool" else set()
+        if not shared:
+            return set()
+        same: Any = {"backend": row.backend_id} if kind == "member" else {"backend_group": row.backend_group_id}
+        if not type(row).objects.filter(deleted_at=None, **same).exclude(pk=row.pk).exists():
+            return set()
+        self.count.notes.append(f"{_definition(row, kind)} differs between its pools; nothing was taken over")
+        return shared
 
-    @staticmethod
-    def _set(row: Any, values: Mapping[str, Any]) -> None:
+    def _columns(self, row: Any, kind: str, taken: Mapping[str, Any]) -> dict[str, Any]:
+        """Taken-over values as our columns, set on the row, or on its backend or group; versioned and audited. Returns the
+        row's own."""
+        own, shared = self._as_columns(row, kind, taken), {}
+        if kind == "member":
+            own, shared = {k: v for k, v in own.items() if k == "cloud_name"}, own
+            shared.pop("cloud_name", None)
+        elif kind == "pool" and "description" in own:
+            shared = {"description": own.pop("description")}
+        if shared:
+            self._take(_definition(row, kind), shared).save(update_fields=[*shared, "version", "updated_at"])
+        if own:
+            self._take(row, own)
+        return own | ({"version": row.version} if own and hasattr(row, "version") else {})
+
+    def _take(self, target: Any, values: Mapping[str, Any]) -> Any:
+        """Set what was changed outside on a row of ours, with its audit; the caller saves it."""
+        before = {name: plain(getattr(target, name)) for name in values}
         for name, value in values.items():
-            setattr(row, name, value)
+            setattr(target, name, value)
+        if hasattr(target, "version"):
+            target.version += 1
+        after = {name: plain(value) for name, value in values.items()}
+        self._audit.append(
+            entry(self.actor, "update", target, note=OUTSIDE, task_id=self.task_id, before=before, after=after)
+        )
+        return target
 
     def _as_columns(self, row: Any, kind: str, taken: Mapping[str, Any]) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -205,8 +208,6 @@ class TreeWriter:
                     values["scheduler"] = SCHEDULER_OF[value]
             elif name == "session_persistence":
                 values.update(desired.sticky_columns(value or {}))
-            elif name == "description" and kind == "pool":
-                continue  # the description is the group's, which may have several pools
             else:
                 values[COLUMN_OF.get(name, name)] = value if value is not None else ""
         return values
@@ -283,6 +284,11 @@ class TreeWriter:
                 "provisioning_status", "operating_status",
             ]
         )  # fmt: skip
+
+
+def _definition(row: Any, kind: str) -> Any:
+    """What several pools may have in common: a member's backend, a pool's group."""
+    return row.backend if kind == "member" else row.backend_group
 
 
 def _brief(state: State) -> dict[str, Any]:

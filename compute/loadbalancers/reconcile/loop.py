@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
+from datetime import timedelta
 
 from compute.clouds.calls import watching
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
@@ -15,7 +16,7 @@ from compute.clouds.specs import TreeState
 from compute.loadbalancers import desired, rules
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import LoadBalancer
-from compute.loadbalancers.plan import KIND_WORDS, Sight, WantedTree, algorithms_in, plan, recognise
+from compute.loadbalancers.plan import CASCADE, KIND_WORDS, Sight, WantedTree, algorithms_in, plan, recognise
 from compute.loadbalancers.reconcile import storing
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.reconcile.sending import Sender, batches
@@ -32,6 +33,9 @@ MAX_ROUNDS = 6
 MAX_DOUBTS = 5
 # So many looks may miss a balancer that has an id before it counts as removed outside.
 MAX_ABSENT = 3
+# So long after a creation was begun whose answer did not come, what it made may not show yet: our own time-out, and the time
+# in which the cloud still works at it. Only then is it sent again.
+UNSURE = timedelta(seconds=60)
 PAST = {"create": "created", "update": "changed", "delete": "deleted", "bind": "bound", "release": "released"}
 
 
@@ -54,6 +58,7 @@ class Reconciler:
         self.refused: dict[str, Problem] = {s.mark: Remembered(s.problem or {}) for s in failed}
         self.refused_rows: set[str] = set()
         self.echoes: set[str] = set()  # marks of steps that were refused as doubles and looked for
+        self.deletion_sent = False  # in this run: what is not there after it is gone
 
     def run(self) -> Later | None:
         """Until nothing is left to do, or `Later`. Raises `Problem` with what stands in the way."""
@@ -85,6 +90,13 @@ class Reconciler:
             wanted = desired.wanted_tree(self.lb, self.task.change_set)
             if self._may_be_stale(tree):
                 return Later(2.0, "The cloud does not show the balancer at this moment")
+            if self._may_still_come(tree):
+                return Later(
+                    5.0,
+                    "The cloud gave no answer to the creation of the balancer; it is looked for before it is sent again",
+                )
+            if tree is None and not self._surely_gone(wanted):
+                continue
             self._refuse_missing(tree)
             todo = self._plan(wanted, tree)
             self._hold_to_plan(todo)
@@ -125,6 +137,26 @@ class Reconciler:
         looks = int(self.task.memory.get("absent", 0))
         self.context.remember(absent=looks + 1)
         return looks < MAX_ABSENT
+
+    def _may_still_come(self, tree: TreeState | None) -> bool:
+        """True while a creation without an answer, of this task or of a worker that died, may still show (A02)."""
+        if tree is not None or self.lb.external_id:
+            return False
+        begun = TaskStep.objects.filter(task__line=self.lb.line, state=TaskStep.RUNNING)
+        return begun.filter(started_at__gt=self.context.now() - UNSURE).exists()
+
+    def _surely_gone(self, wanted: WantedTree) -> bool:
+        """A balancer that shall go and is not seen: its deletion is sent all the same, since one answer may lie. False when the
+        cloud does not take it, and so has the balancer."""
+        root = wanted.balancer
+        if not (root.tombstone and root.external_id) or self.deletion_sent:
+            return True
+        self.deletion_sent = True
+        try:
+            self.region.balancer.delete_balancer(root.external_id, cascade=root.allows(CASCADE))
+        except (Busy, Refused):
+            return False
+        return True
 
     def _refuse_missing(self, tree: TreeState | None) -> None:
         if tree is None and self.lb.external_id and self.lb.delete_requested_at is None:
@@ -206,6 +238,8 @@ class Reconciler:
                 continue
             except CloudError as error:
                 if not error.doubtful:
+                    for step in batch:
+                        self.context.step_not_sent(step.mark)
                     raise
                 time.sleep(min(5.0, 0.5 * 2 ** self._doubt(error)))
                 raise LookAgain from None
@@ -217,6 +251,7 @@ class Reconciler:
     def _after(self, batch: Sequence[Step]) -> None:
         """Wait for the tree to come to rest, then tick the steps off. A tree that went to ERROR is looked at in full."""
         head = batch[0]
+        self.deletion_sent |= (head.kind, head.verb) == ("loadbalancer", "delete")
         if head.kind != "floatingip":
             new_tree = head.kind == "loadbalancer" and head.verb == "create"
             root = self.rest.wait(self.lb.external_id, "PENDING_UPDATE", pace=NEW if new_tree else CHANGED)

@@ -112,7 +112,8 @@ class Sender:
         elif step.kind == "member":
             self.port.delete_member(self.ids[item.parent], external_id)
         else:
-            self.port.delete_balancer(external_id, cascade=item.allows(CASCADE))
+            # Without cascade the plan let pass only what is deleted here too, row by row: it goes in the same call.
+            self.port.delete_balancer(external_id, cascade=item.allows(CASCADE) or bool(step.before.get("children")))
         return {}
 
     def _pool_id(self, listener: Wanted) -> str:

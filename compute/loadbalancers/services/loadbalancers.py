@@ -146,7 +146,10 @@ def loadbalancer_delete(lb: LoadBalancer, *, actor: Actor, cascade: bool = False
         groups = list(BackendGroup.objects.filter(live(), loadbalancer=lb))
         rules.check_empty(listeners=len(listeners), groups=len(groups), cascade=cascade)
         changes = Changes(actor, owned_by=lb)
-        changes.deleted(lb, cascade=cascade)
+        if lb.delete_requested_at is None:
+            changes.deleted(lb, cascade=cascade)
+        else:
+            changes.removed(lb, cascade=cascade)
         changes.deleted(*listeners, *groups, *Backend.objects.filter(live(), backend_group__loadbalancer=lb))
         return done(lb, send(lb, changes, plan_digest=plan_digest))
 

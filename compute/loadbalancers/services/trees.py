@@ -6,6 +6,7 @@ from typing import Any
 
 from compute.accounts.models import with_account
 from compute.loadbalancers import rules, state
+from compute.loadbalancers.choices import Status
 from compute.loadbalancers.models import LoadBalancer, PoolBinding
 from core.engine.changes import Changes
 from core.errors import DuplicateNameError, InvalidStatusError
@@ -19,13 +20,14 @@ RECONCILE = "loadbalancer.reconcile"
 
 def locked_tree(lb_id: Any, *, deleting: bool = False) -> LoadBalancer:
     """The root of a tree under a row lock, so that two services on one tree write one after the other. Raises where the tree
-    or its account takes no changes; `deleting` the whole of it is possible in ERROR too."""
+    or its account takes no changes; `deleting` the whole of it is possible in ERROR too, and again when it was refused."""
     lb = (
         with_account(LoadBalancer.objects.select_for_update(of=("self",)))
         .select_related("project__domain", "region", "network")
         .get(pk=lb_id)
     )
-    if lb.deleted_at is not None or lb.delete_requested_at is not None:
+    again = deleting and lb.deleted_at is None and lb.status == Status.DELETE_FAILED
+    if (lb.deleted_at is not None or lb.delete_requested_at is not None) and not again:
         raise InvalidStatusError(f"Load balancer {lb.name} is being deleted.")
     account = lb.manager.account
     rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
