@@ -1,12 +1,14 @@
 """Dry runs: what a service call would do at the cloud, with nothing stored and nothing sent.
 
 A short transaction builds the rows that the call would make and is rolled back; then the cloud is looked at, outside any
-transaction; then the plan is made by the same pure function that the task uses.
+transaction; then, in a second one that is rolled back too, what was seen is recorded as the task does it, and the plan is made
+by the same pure function that the task uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from compute.loadbalancers import desired
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import algorithms_in, plan
+from compute.loadbalancers.reconcile import storing
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.rules import check_offered
 from core.engine.plan import Plan
@@ -28,17 +31,22 @@ COUNTED = {"loadbalancer": "load balancers", "listener": "listeners", "pool": "p
 
 def preview(call: Callable[[], Change]) -> Plan:
     """The plan of a service call on a balancer's tree. Raises what the call raises; sends no write anywhere."""
-    with transaction.atomic():
-        change = call()
+    with _rehearsed(call) as change:
         if change.task is None:
-            transaction.set_rollback(True)
             return Plan(warnings=("Nothing has to be sent to the cloud.", *change.warnings))
         lb = load(change.task.resource_id)
         wanted = desired.wanted_tree(lb, change.task.change_set)
-        transaction.set_rollback(True)
     region = region_of(lb)
     tree = look(lb, region, wanted)
-    made = plan(wanted, tree)
+    if tree is None or tree.balancer.provisioning in PENDING_WORDS:
+        made = plan(wanted, tree)
+    else:
+        with _rehearsed(call) as again:
+            assert again.task is not None, "the same call on the same rows"
+            lb = load(again.task.resource_id)
+            storing.seen(lb, tree, wanted, again.task)
+            wanted = desired.wanted_tree(load(lb.pk), again.task.change_set)
+            made = plan(wanted, tree)
     if algorithms := algorithms_in(made.steps):
         check_offered(algorithms, region.balancer.capabilities().algorithms)
     notes = [*made.warnings, *change.warnings]
@@ -49,6 +57,14 @@ def preview(call: Callable[[], Change]) -> Plan:
     if tree is not None and tree.balancer.provisioning == "ERROR" and not wanted.balancer.tombstone:
         notes.append("The load balancer is in ERROR at the cloud, which allows no change but its deletion.")
     return replace(made, warnings=(*notes, *_quota_notes(lb, made, region)))
+
+
+@contextmanager
+def _rehearsed(call: Callable[[], Change]) -> Iterator[Change]:
+    """The rows as they are after the call; none of them stays."""
+    with transaction.atomic():
+        yield call()
+        transaction.set_rollback(True)
 
 
 def _quota_notes(lb: LoadBalancer, made: Plan, region: Any) -> list[str]:
