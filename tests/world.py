@@ -126,7 +126,8 @@ def run_open_tasks(*, limit: int = 200) -> None:
         if not ids:
             return
         Task.objects.filter(pk__in=ids, state="waiting").update(due_at=LONG_AGO)
-        TaskStep.objects.filter(task__in=ids, task__state="waiting", state="running").update(started_at=LONG_AGO)
+        begun = TaskStep.objects.filter(task__line__in=Task.objects.filter(pk__in=ids, state="waiting").values("line"))
+        begun.exclude(started_at=None).update(started_at=LONG_AGO)
         outcomes = [run_task(pk) for pk in ids]
         if not any(outcomes):
             return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compute.loadbalancers import desired
-from compute.loadbalancers.choices import ALGORITHM_OF, PENDING_WORDS, SCHEDULER_OF
+from compute.loadbalancers.choices import ALGORITHM_OF, MISSING, PENDING_WORDS, SCHEDULER_OF
 from compute.loadbalancers.models import (
     Backend,
     BackendGroup,
@@ -198,6 +198,8 @@ def _outside(row: Any, wanted: Mapping[str, Any], busy: set[str]) -> dict[str, S
         return {}
     if row.provisioning_status in PENDING_WORDS:
         return {}
+    if row.provisioning_status == MISSING:
+        return {"provisioning_status": Standing.DRIFT}
     standings = merge(wanted, row.applied, row.observed, tuple(wanted)).standings
     return {name: s for name, s in standings.items() if s in (Standing.DRIFT, Standing.CONFLICT)}
 
@@ -205,6 +207,9 @@ def _outside(row: Any, wanted: Mapping[str, Any], busy: set[str]) -> dict[str, S
 def _differences(row: Any, wanted: Mapping[str, Any], busy: set[str], *, pool: str = "") -> list[Difference]:
     found: list[Difference] = []
     for name, standing in _outside(row, wanted, busy).items():
+        if name == "provisioning_status":
+            found.append(Difference(name, "ACTIVE", "ACTIVE", MISSING, standing, pool))
+            continue
         sides = [wanted[name], row.applied.get(name), row.observed.get(name)]
         for field, (ours, accepted, seen) in _as_ours(row, name, sides).items():
             found.append(Difference(field, ours, accepted, seen, standing, pool))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compute.loadbalancers.choices import Status
+from compute.loadbalancers.choices import MISSING, Status
 
 
 def status_of(
@@ -31,7 +31,7 @@ def status_of(
         return Status.DELETING
     if provisioning == "PENDING_CREATE":
         return Status.CREATING
-    if provisioning == "ERROR":
+    if provisioning in ("ERROR", MISSING):
         return Status.UNKNOWN
     if provisioning == "PENDING_UPDATE" or (pending and task):
         return Status.SYNC_CONF

@@ -84,7 +84,7 @@ def _tell_account(account: CloudAccount, run: SyncRun, failure: Exception | None
     values: dict[str, Any] = {"last_sync_at": run.ended_at, "last_sync_state": run.state}
     if answered:
         values["probe_at"] = run.ended_at
-    bad = run.problem or run.parts.exclude(problem=None).values_list("problem", flat=True).first()
+    bad = run.problem or run.parts.filter(problem__isnull=False).values_list("problem", flat=True).first()
     if bad:
         values |= {"last_error": bad, "last_error_at": run.ended_at}
     elif run.state == COMPLETE:

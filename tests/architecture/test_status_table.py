@@ -11,7 +11,7 @@ from compute.loadbalancers.status import status_of
 TEXT = Path(__file__).parents[2].joinpath("docs/status.md").read_text()
 NEVER_STORED = {Status.DELETED}
 FLAG = {"yes": True, "no": False}
-PROVISIONING = ("", "ACTIVE", "PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE", "ERROR", "SOMETHING_NEW")
+PROVISIONING = ("", "ACTIVE", "PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE", "ERROR", "DELETED", "SOMETHING_NEW")
 COLUMNS = ("tombstone", "exists", "provisioning", "pending", "task", "failure", "enabled")
 
 

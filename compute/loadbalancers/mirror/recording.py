@@ -19,6 +19,7 @@ from compute.clouds.specs import State, TreeState
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import (
     ALGORITHM_OF,
+    MISSING,
     SCHEDULER_OF,
 )
 from compute.loadbalancers.mirror.burying import bury, is_last_use
@@ -220,12 +221,29 @@ class TreeWriter:
             self._gone_pools.add(row.pk)
         if row.delete_requested_at is None:
             if not self.adopt:
-                self.count.notes.append(f"{row} is missing in the cloud")
+                self._missing(row)
                 return
             told = row.backend if isinstance(row, MemberBinding) and is_last_use(row) else row
             self._audit.append(entry(self.actor, "delete", told, note="gone outside", task_id=self.task_id))
             self.count.gone += 1
         bury([row], self.now, actor=self.actor, task_id=self.task_id)
+
+    def _missing(self, row: Any) -> None:
+        """Under *hold* the row stays, and tells that the cloud does not have it; a person decides."""
+        self.count.notes.append(f"{row} is missing in the cloud")
+        if row.provisioning_status != MISSING:
+            self.count.changed += 1
+            row.provisioning_status, row.operating_status, row.observed_digest = MISSING, "", ""
+            row.observed_version += 1
+            row.save(
+                update_fields=[
+                    "provisioning_status",
+                    "operating_status",
+                    "observed_digest",
+                    "observed_version",
+                    "updated_at",
+                ]
+            )
 
     # -- objects that are new to us
 

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
 
+from django.db.models import Q
+
 from compute.clouds.calls import watching
 from compute.clouds.errors import Busy, CloudError, Gone, QuotaFull, Refused, Unreachable, Unsupported
 from compute.clouds.specs import TreeState
@@ -22,7 +24,7 @@ from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.reconcile.sending import Sender, batches
 from compute.loadbalancers.reconcile.waiting import CHANGED, NEW, NotSettled, Rest
 from compute.work import TaskWatch
-from core.engine.plan import Plan, Step
+from core.engine.plan import Plan, Step, words
 from core.errors import InvalidStatusError, PlanChangedError, Problem, Remembered, TimeoutError
 from core.tasks.models import Task, TaskStep
 from core.tasks.registry import Later
@@ -54,11 +56,14 @@ class Reconciler:
         self.rest = Rest(context, self.region.balancer)
         self.watch = TaskWatch(context)
         # Refused steps by mark: what this task was told no for stays so until somebody runs it again.
-        failed = TaskStep.objects.filter(task=self.task, state=TaskStep.FAILED).exclude(problem=None)
+        failed = TaskStep.objects.filter(task=self.task, state=TaskStep.FAILED, problem__isnull=False)
         self.refused: dict[str, Problem] = {s.mark: Remembered(s.problem or {}) for s in failed}
         self.refused_rows: set[str] = set()
         self.echoes: set[str] = set()  # marks of steps that were refused as doubles and looked for
         self.deletion_sent = False  # in this run: what is not there after it is gone
+        self.missing: dict[
+            str, str
+        ] = {}  # rows of the change set that the cloud has not any more, and what they are called
 
     def run(self) -> Later | None:
         """Until nothing is left to do, or `Later`. Raises `Problem` with what stands in the way."""
@@ -84,6 +89,7 @@ class Reconciler:
             if not self._settled(tree):
                 continue
             if tree is not None:
+                self.missing |= _missing(wanted, recognise(wanted, tree))
                 with self.context.owning():
                     storing.seen(lb, tree, wanted, self.task)
                 self.lb = load(lb.pk)
@@ -108,6 +114,8 @@ class Reconciler:
                     storing.at_its_end(self.lb, tree, wanted, self.task)
                 if self.refused:
                     raise self._summary()
+                if self.missing:
+                    raise self._gone()
                 return None
             try:
                 self._carry_out(steps, wanted, recognise(wanted, tree))
@@ -142,8 +150,11 @@ class Reconciler:
         """True while a creation without an answer, of this task or of a worker that died, may still show (A02)."""
         if tree is not None or self.lb.external_id:
             return False
-        begun = TaskStep.objects.filter(task__line=self.lb.line, state=TaskStep.RUNNING)
-        return begun.filter(started_at__gt=self.context.now() - UNSURE).exists()
+        begun = Q(state=TaskStep.RUNNING) | Q(
+            state=TaskStep.FAILED, problem__isnull=True
+        )  # the second: its task was stopped
+        steps = TaskStep.objects.filter(begun, task__line=self.lb.line, started_at__gt=self.context.now() - UNSURE)
+        return steps.exists()
 
     def _surely_gone(self, wanted: WantedTree) -> bool:
         """A balancer that shall go and is not seen: its deletion is sent all the same, since one answer may lie. False when the
@@ -295,6 +306,16 @@ class Reconciler:
         self.refused_rows.add(step.row)
         self.context.step_failed(step.mark, problem)
 
+    def _gone(self) -> Problem:
+        """What was to be changed was removed outside: that is no success."""
+        names = list(self.missing.values())
+        verb = "is" if len(names) == 1 else "are"
+        return Gone(
+            f"{words(names)} {verb} missing at the cloud: somebody removed {'it' if len(names) == 1 else 'them'} outside. "
+            "Everything else was done.",
+            hint="Make it anew, or delete it here.",
+        )
+
     def _summary(self) -> Problem:
         """One problem for the task out of the refused steps: what was made, what was not, and why."""
         problems = list(self.refused.values())
@@ -311,6 +332,15 @@ class Reconciler:
         )
         summary.extra = {"done": [s.sentence for s in done]}
         return summary
+
+
+def _missing(wanted: WantedTree, sight: Sight) -> dict[str, str]:
+    """Rows that the change set wants to change and that the cloud, which had them, does not show."""
+    return {
+        w.row: f"{KIND_WORDS[w.kind].capitalize()} {w.label}"
+        for w in (*wanted.listeners, *wanted.pools, *wanted.members)
+        if w.may and w.external_id and not w.tombstone and w.row not in sight.states
+    }
 
 
 def _already_there(refusal: CloudError) -> bool:
