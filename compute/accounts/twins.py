@@ -12,7 +12,7 @@ from compute.accounts import rules
 from compute.accounts.models import AccountQuerySet, CloudAccount
 from compute.clouds.specs import AccountInfo
 from core.access import Actor, visible_to
-from core.locks.models import Lease
+from core.locks.services import hold
 
 RIGHT = "compute.cloudaccounts.get"
 LOGINS = "compute.accounts.logins"
@@ -27,8 +27,7 @@ def key_of(draft: CloudAccount) -> str:
 def hold_logins() -> None:
     """Let no other login be registered until the end of this transaction: two that are spelt differently, and are one to the
     cloud, would each not see the other. Hold them before any account's row."""
-    Lease.objects.bulk_create([Lease(name=LOGINS)], ignore_conflicts=True)
-    list(Lease.objects.select_for_update().filter(name=LOGINS))
+    hold(LOGINS)
 
 
 def check_login_free(draft: CloudAccount, *, actor: Actor) -> None:

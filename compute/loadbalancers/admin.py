@@ -58,6 +58,7 @@ class TreeAdmin(ManagedAdmin):
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
         row.open_tasks = list(Task.objects.filter(line=self.balancer(row).line, state__in=OPEN).order_by("id")[:5])
+        row.busy = {entry["id"] for task in row.open_tasks for entry in task.change_set}
         return row
 
     def page_moves(self, obj: Any) -> bool:
@@ -159,7 +160,7 @@ class LoadBalancerAdmin(TreeAdmin):
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
-        row.tree = load_tree(row)
+        row.tree = load_tree(row, row.busy)
         return row
 
     def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
@@ -179,8 +180,8 @@ class LoadBalancerAdmin(TreeAdmin):
     def inside(self, obj: Any) -> Q:
         return events_inside(loadbalancer=obj)
 
-    def mirrors(self, obj: LoadBalancer) -> Sequence[Mirror]:
-        return [balancer_side(obj)]
+    def mirrors(self, obj: Any) -> Sequence[Mirror]:
+        return [balancer_side(obj, busy=obj.busy)]
 
     def subtitle(self, obj: LoadBalancer, actor: Actor) -> Sequence[Any]:
         return (code(obj.address), *super().subtitle(obj, actor))
@@ -269,8 +270,8 @@ class ListenerAdmin(TreeAdmin):
             site.url_of("backendgroup", obj.pool_binding.backend_group_id), obj.pool_binding.backend_group.name
         )
 
-    def mirrors(self, obj: Listener) -> Sequence[Mirror]:
-        return [listener_side(obj, [obj.pool_binding] if obj.pool_binding else [])]
+    def mirrors(self, obj: Any) -> Sequence[Mirror]:
+        return [listener_side(obj, [obj.pool_binding] if obj.pool_binding else [], busy=obj.busy)]
 
     def subtitle(self, obj: Listener, actor: Actor) -> Sequence[Any]:
         return (self.listens_on(obj), related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
@@ -345,10 +346,10 @@ class BackendGroupAdmin(TreeAdmin):
 
     def watched(self, obj: Any) -> Sequence[Mirror]:
         rows = MemberBinding.objects.filter(pool_binding__in=obj.pools, deleted_at=None).select_related("backend")
-        return [*self.mirrors(obj), *(member_side(row, member_label(row)) for row in rows)]
+        return [*self.mirrors(obj), *(member_side(row, member_label(row), obj.busy) for row in rows)]
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
-        return [pool_side(pool, f"For {tables.use_words(pool)}") for pool in obj.pools]
+        return [pool_side(pool, f"For {tables.use_words(pool)}", obj.busy) for pool in obj.pools]
 
     def subtitle(self, obj: BackendGroup, actor: Actor) -> Sequence[Any]:
         return (related(obj.loadbalancer, actor), *super().subtitle(obj, actor))
@@ -427,7 +428,7 @@ class BackendAdmin(TreeAdmin):
         return _events_of(MemberBinding.objects.filter(backend=obj))
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
-        return [member_side(member, f"For {tables.use_words(member.pool_binding)}") for member in obj.members]
+        return [member_side(member, f"For {tables.use_words(member.pool_binding)}", obj.busy) for member in obj.members]
 
     def subtitle(self, obj: Backend, actor: Actor) -> Sequence[Any]:
         return (self.target(obj), related(obj.backend_group, actor), related(obj.backend_group.loadbalancer, actor))

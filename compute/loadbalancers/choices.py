@@ -37,6 +37,12 @@ class ListenerType(models.TextChoices):
     TERMINATED_HTTPS = "terminated_https", "HTTPS (ended here)"
 
 
+def type_word(listener_type: str) -> str:
+    """A listener's protocol in the word that people read; a cloud's own word where it is one that we do not know."""
+    known = listener_type in ListenerType.values
+    return str(ListenerType(listener_type).label) if known else listener_type.replace("_", " ").upper()
+
+
 CREATABLE_LISTENER_TYPES = ("tcp", "udp", "http", "https")
 
 
@@ -83,18 +89,10 @@ class Association(models.TextChoices):
     NONE = "none", "nothing yet, or several listeners"
 
 
-# Which pool protocol a listener's own pool gets, and which ones it may use (spec 7.1).
+# Which protocol a listener's own pool gets (spec 7.1).
 POOL_PROTOCOL_OF = {
     "tcp": "tcp", "udp": "udp", "sctp": "sctp", "http": "http", "https": "https", "terminated_https": "http",
 }  # fmt: skip
-POOL_PROTOCOLS_FOR = {
-    "tcp": ("tcp", "http", "https", "proxy", "proxyv2"),
-    "http": ("http", "proxy", "proxyv2"),
-    "https": ("https", "tcp", "proxy", "proxyv2"),
-    "terminated_https": ("http", "proxy", "proxyv2"),
-    "udp": ("udp",),
-    "sctp": ("sctp",),
-}
 # Protocols that share one port space (A06): tcp, http and https of all kinds; udp and sctp have one each.
 PORT_SPACE_OF = {"udp": "udp", "sctp": "sctp"}
 # The cloud no longer has the object, and nobody here asked for that: noted under *hold*, in the word the cloud itself has for it.

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from compute.clouds.calls import watching
 from compute.clouds.errors import Gone
-from compute.loadbalancers import desired, services, state
+from compute.loadbalancers import desired, rules, services, state
 from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import LoadBalancer
 from compute.loadbalancers.reconcile import storing
@@ -33,6 +33,8 @@ def read(context: Context) -> Later | None:
     lb = load(context.task.resource_id)
     if lb.deleted_at is not None:
         return None
+    account = lb.manager.account
+    rules.check_account_enabled(enabled=account.enabled, name=account.name)
     with watching(TaskWatch(context)):
         tree = look(lb, region_of(lb), desired.wanted_tree(lb, ()), everything=True)
     with context.owning():
@@ -53,7 +55,7 @@ def probe(context: Context) -> None:
     Nobody waits for it: it stands on a line of its own, and leaves the tree to whoever works on it.
     """
     lb, began = load(context.task.resource_id), context.now()
-    if lb.deleted_at is not None or tree_in_flight(lb.pk, began):
+    if lb.deleted_at is not None or not lb.manager.account.enabled or tree_in_flight(lb.pk, began):
         return
     with watching(TaskWatch(context)):
         tree = look(lb, region_of(lb), desired.wanted_tree(lb, ()), everything=True)
@@ -66,7 +68,7 @@ def probe(context: Context) -> None:
 
 def ended(task: Task) -> None:
     """In whatever way a task ends, the tree's statuses are brought up to date in the same transaction."""
-    lb = LoadBalancer.objects.filter(pk=task.resource_id, deleted_at=None).first()
+    lb = LoadBalancer.objects.select_for_update().filter(pk=task.resource_id, deleted_at=None).first()
     if lb is None:
         return
     state.refresh(lb)

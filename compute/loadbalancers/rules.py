@@ -12,14 +12,16 @@ from typing import Any
 
 from compute.loadbalancers.choices import (
     CREATABLE_LISTENER_TYPES,
+    POOL_PROTOCOL_OF,
     PORT_SPACE_OF,
     SCHEDULER_OF,
     AddressType,
     BackendType,
     GroupType,
-    ListenerType,
     Scheduler,
     StickyType,
+    algorithm_word,
+    type_word,
 )
 from core.errors import (
     ConflictError,
@@ -82,6 +84,10 @@ def check_vip_address(address: str, *, cidr: str, pools: Sequence[Mapping[str, s
     """LB-C6: inside the network's usable ranges and not in use. Returns the canonical form."""
     canonical = parse_address(address)
     value = ipaddress.ip_address(canonical)
+    if not cidr:
+        raise InputParameterError(
+            "This network has no range of addresses yet.", field="network", hint="Choose another one."
+        )
     if value not in ipaddress.ip_network(cidr, strict=False):
         raise InputParameterError(f"{canonical} is not inside the network {cidr}.", field="address")
     if pools and not any(_in_pool(canonical, pool) for pool in pools):
@@ -217,9 +223,19 @@ def check_offered(algorithms: Iterable[str], offered: Collection[str]) -> None:
         if algorithm not in offered:
             known = [SCHEDULER_OF[a] for a in offered if a in SCHEDULER_OF]
             raise NotSupportedError(
-                f"This cloud's load balancers cannot balance by {Scheduler(SCHEDULER_OF[algorithm]).label}.",
+                f"This cloud's load balancers do not offer “{algorithm_word(algorithm)}”.",
                 field="scheduler", hint=f"It offers {', '.join(known)}.",
             )  # fmt: skip
+
+
+def pool_protocol(listener_type: str) -> str:
+    """The protocol of a listener's own pool. Raises `NotSupportedError` for one that sends nothing to backends."""
+    if listener_type not in POOL_PROTOCOL_OF:
+        raise NotSupportedError(
+            f"A {type_word(listener_type)} listener takes no backend group here.", field="backend_group",
+            hint="Choose another listener.",
+        )  # fmt: skip
+    return POOL_PROTOCOL_OF[listener_type]
 
 
 def port_space(listener_type: str) -> str:
@@ -233,7 +249,7 @@ def check_port_free(listener_type: str, port: int, others: Iterable[tuple[str, s
         if other_port == port and port_space(other_type) == port_space(listener_type):
             raise ConflictError(
                 f"Port {port} is held by listener “{name}” ({other_type}).", field="listener_port",
-                hint=f"Choose another port: {ListenerType(listener_type).label} and {ListenerType(other_type).label} share one space.",
+                hint=f"Choose another port: {type_word(listener_type)} and {type_word(other_type)} share one space.",
             )  # fmt: skip
 
 
@@ -332,10 +348,15 @@ def join_host_port(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def check_account_writable(*, enabled: bool, read_only: bool, name: str) -> None:
-    """Nothing is sent through an account that is disabled or only to be read."""
+def check_account_enabled(*, enabled: bool, name: str) -> None:
+    """Nothing is read or sent through an account that is disabled."""
     if not enabled:
         raise InvalidStatusError(f"The cloud account “{name}” is disabled.", hint="Enable the account first.")
+
+
+def check_account_writable(*, enabled: bool, read_only: bool, name: str) -> None:
+    """Nothing is sent through an account that is disabled or only to be read."""
+    check_account_enabled(enabled=enabled, name=name)
     if read_only:
         raise InvalidStatusError(
             f"The cloud account “{name}” is only to be read.", hint="Change its setting, or use another account."

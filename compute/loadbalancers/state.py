@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compute.loadbalancers import desired
-from compute.loadbalancers.choices import ALGORITHM_OF, MISSING, PENDING_WORDS, SCHEDULER_OF
+from compute.loadbalancers.choices import ALGORITHM_OF, MISSING, PENDING_WORDS, SCHEDULER_OF, Status
 from compute.loadbalancers.models import (
     Backend,
     BackendGroup,
@@ -37,8 +37,8 @@ def busy_rows(loadbalancer_id: Any) -> set[str]:
 
 
 def refresh(lb: LoadBalancer) -> None:
-    """Recompute status and `changed_outside` of every row of the tree, and write those that differ. Seven queries and one per
-    changed kind."""
+    """Recompute status and `changed_outside` of every row of the tree, and write those that differ; what was refused of the tree
+    as a whole is forgotten when nothing of it waits any more. Seven queries and one per changed kind."""
     busy = busy_rows(lb.pk)
     wanted = desired.balancer_fields(lb)
     _save(LoadBalancer, [(lb, _own(lb, wanted, busy, lb.enabled), bool(_outside(lb, wanted, busy)))])
@@ -85,6 +85,13 @@ def refresh(lb: LoadBalancer) -> None:
     _save(BackendGroup, [(row, _joined(row, group_uses[row.pk]), group_outside[row.pk]) for row in groups])
     backends = Backend.objects.filter(backend_group__loadbalancer=lb, backend_group__deleted_at=None, deleted_at=None)
     _save(Backend, [(row, _joined(row, backend_uses[row.pk]), backend_outside[row.pk]) for row in backends])
+    words = {
+        lb.status,
+        *(word for changes in (pool_changes, listener_changes, member_changes) for _, word, _ in changes),
+    }
+    if lb.failure is not None and not words & FAILED_WORDS:
+        lb.failure = None
+        lb.save(update_fields=["failure"])
 
 
 def _also(row: Any, source: Any, busy: set[str]) -> set[str]:
@@ -103,6 +110,7 @@ def _own(row: Any, wanted: Mapping[str, Any], busy: set[str], enabled: bool) -> 
     )
 
 
+FAILED_WORDS = {Status.CREATE_FAILED, Status.SYNC_CONF_FAILED, Status.DELETE_FAILED}
 # A group or backend with several uses shows the one that needs attention most.
 _URGENCY = (
     "create_failed", "sync_conf_failed", "delete_failed", "unknown", "deleting", "creating", "sync_conf", "init", "disabled", "enabled",

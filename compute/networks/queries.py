@@ -25,8 +25,13 @@ def network_for_address(address: str, *, own: Network | None, **place: Any) -> N
     `own`, the balancer's, comes first; an address in no network, or in several others, is left to the cloud (None).
     """
     value = ipaddress.ip_address(address)
-    if own is not None and value in ipaddress.ip_network(own.cidr, strict=False):
+    if own is not None and _holds(own, value):
         return own
     others = Network.objects.filter(deleted_at=None, ip_version=value.version, **place)
-    found = [n for n in others.only("id", "cidr", "external_id") if value in ipaddress.ip_network(n.cidr, strict=False)]
+    found = [n for n in others.only("id", "cidr", "external_id") if _holds(n, value)]
     return found[0] if len(found) == 1 else None
+
+
+def _holds(network: Network, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """A subnet may have no range yet, as one that waits for its prefix."""
+    return bool(network.cidr) and address in ipaddress.ip_network(network.cidr, strict=False)

@@ -12,6 +12,7 @@ from compute.accounts.choices import DriftPolicy
 from compute.clouds.ports import Region
 from compute.clouds.specs import State
 from compute.eips.models import Eip
+from compute.eips.status import status_of
 from compute.loadbalancers.choices import AddressType
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
@@ -150,7 +151,7 @@ class Eips(FlatMirror):
             "name": (item.name or f.get("address") or "")[:128],
             "vpc_id": self.vpcs.get(str(f.get("network_id"))),
             "project_id": self.reading.local_project(item.project_id),
-            "status": "unknown" if item.provisioning == "ERROR" else "ready",
+            "status": status_of(provisioning=item.provisioning),
         }
         if row is not None and self._is_pending(row, port_id):
             return values  # a wish that is not at the cloud yet stands: only what the cloud says is recorded
@@ -186,7 +187,8 @@ class Eips(FlatMirror):
         if not self.holds or row.loadbalancer_id is None:
             return False
         self.part.note(f"{row} is missing in the cloud")
-        Eip.objects.filter(pk=row.pk).exclude(status="unknown").update(status="unknown")
+        word = status_of(provisioning="", missing=True)
+        Eip.objects.filter(pk=row.pk).exclude(status=word).update(status=word)
         return True
 
     def _is_pending(self, row: Eip, port_id: str) -> bool:

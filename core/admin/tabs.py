@@ -42,7 +42,8 @@ STANDING_BADGES = {
 class Mirror:
     """One side of a row at a cloud: the row that holds it, what people want of it by mapped field, and what it is called.
 
-    `fields`: words for fields whose own name is not one; `values`: for values that are ids.
+    `fields`: words for fields whose own name is not one; `values`: for values that are ids. `at_work`: an open task changes it,
+    so that until the cloud is looked at again nobody can tell whose a difference is.
     """
 
     row: Any
@@ -50,6 +51,7 @@ class Mirror:
     label: str = ""
     fields: Mapping[str, str] = dataclass_field(default_factory=dict)
     values: Mapping[str, str] = dataclass_field(default_factory=dict)
+    at_work: bool = False
 
     def field(self, name: str) -> str:
         """A field as people call it."""
@@ -235,7 +237,9 @@ def out_of_step(mirror: Mirror) -> dict[str, Standing]:
     if not row.external_id:
         return {}
     standings = merge(mirror.wanted, row.applied, row.observed, tuple(mirror.wanted)).standings
-    return {name: standing for name, standing in standings.items() if standing is not Standing.IN_STEP}
+    in_motion = mirror.at_work or row.provisioning_status.startswith("PENDING")
+    told = (Standing.PENDING,) if in_motion else (Standing.PENDING, Standing.DRIFT, Standing.CONFLICT, Standing.AGREED)
+    return {name: standing for name, standing in standings.items() if standing in told}
 
 
 def changed_outside(mirror: Mirror) -> list[tuple[str, Any, Any]]:

@@ -115,25 +115,6 @@ class RefField(serializers.Field[Any, str, str, Any]):
         return str(value.pk)
 
 
-@extend_schema_field({"type": "array", "items": {"type": "string"}, "description": "Ids or names."})
-class RefListField(RefField):
-    """Several references, resolved with one query."""
-
-    default_error_messages = {"invalid": "has to be a list of ids or names."}
-
-    def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, list) or not all(may_refer(one) for one in data):
-            self.fail("invalid")
-        return resolve(
-            self.model,
-            data,
-            actor=self.context["actor"],
-            right=self.right,
-            field=str(self.field_name),
-            within=self.within,
-        )
-
-
 # --- out ------------------------------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """Named locks as lease rows, the same on SQLite and PostgreSQL. A lease ends by itself when its holder dies.
 
-The clock's rounds use them, so that two clocks do no round twice at a time. Nobody waits here: a lock that is taken is
-reported at once. A lease is not stretched: what is done under one has to be harmless when it lasts longer and another holder
+The clock's rounds use them, so that two clocks do no round twice at a time. Nobody waits for a lease: one that is taken is
+reported at once; only `hold` waits, for as long as another transaction lasts. A lease is not stretched: what is done under one has to be harmless when it lasts longer and another holder
 begins. Times come from the database's clock.
 """
 
@@ -39,6 +39,12 @@ def acquire(name: str, *, seconds: float, holder: str = "") -> Held | None:
             .update(token=token, holder=holder, expires_at=Now() + timedelta(seconds=seconds))
         )
     return Held(name, token) if won else None
+
+
+def hold(name: str) -> None:
+    """Keep everybody else who asks for this waiting until the end of the transaction that it is called in."""
+    Lease.objects.bulk_create([Lease(name=name)], ignore_conflicts=True)
+    list(Lease.objects.select_for_update().filter(name=name))
 
 
 def release(held: Held) -> None:

@@ -97,7 +97,7 @@ class Context:
         return Task.objects.filter(pk=self.task.pk, lease_token=self.token, state=RUNNING)
 
     def guard(self) -> None:
-        """Prove ownership and renew the lease, right before something is sent. Raises `LeaseLost` when another worker has the task, `Cancelled` when a person stopped it."""
+        """Prove ownership and renew the lease, right before something is sent. Raises `LeaseLost` when another worker has the task."""
         while True:
             started = time.monotonic()
             if not self.mine().update(lease_until=after(LEASE_SECONDS)):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from compute.eips.admin import binding_badge
-from compute.loadbalancers.choices import AddressType, ListenerType, Scheduler
+from compute.loadbalancers.choices import AddressType, Scheduler
 from compute.loadbalancers.console.picture import Graph, Node
 from compute.loadbalancers.console.sides import (
+    Busy,
     balancer_side,
     drift_words,
     listener_side,
@@ -41,18 +42,19 @@ class Tree:
     pools: Sequence[PoolBinding]
     members: Mapping[Any, Sequence[MemberBinding]]  # by pool
     groups: Sequence[BackendGroup]
+    busy: Busy = ()
 
     def mirrors(self) -> list[Mirror]:
         """Everything of the tree that stands at the cloud, with what people want of it; the balancer itself first."""
         backends = [
-            member_side(member, member_label(member, pool.backend_group.name))
+            member_side(member, member_label(member, pool.backend_group.name), self.busy)
             for pool in self.pools
             for member in self.members.get(pool.pk, ())
         ]
         return [
-            balancer_side(self.lb, f"Load balancer {self.lb.name}"),
-            *(listener_side(row, self.pools, f"Listener {row.name}") for row in self.listeners),
-            *(pool_side(row, f"Backend group {row.backend_group.name}") for row in self.pools),
+            balancer_side(self.lb, f"Load balancer {self.lb.name}", self.busy),
+            *(listener_side(row, self.pools, f"Listener {row.name}", self.busy) for row in self.listeners),
+            *(pool_side(row, f"Backend group {row.backend_group.name}", self.busy) for row in self.pools),
             *backends,
         ]
 
@@ -61,8 +63,8 @@ class Tree:
         return [self.lb, *self.listeners, *self.pools, *(m for ms in self.members.values() for m in ms)]
 
 
-def load_tree(lb: LoadBalancer) -> Tree:
-    """Four queries: listeners, pools, members, groups."""
+def load_tree(lb: LoadBalancer, busy: Busy = ()) -> Tree:
+    """Four queries: listeners, pools, members, groups. `busy`: what open tasks change of it."""
     listeners = Listener.objects.filter(loadbalancer=lb, deleted_at=None).select_related("pool_binding__backend_group")
     pools = PoolBinding.objects.filter(loadbalancer=lb, deleted_at=None).select_related("backend_group")
     found = (
@@ -74,7 +76,7 @@ def load_tree(lb: LoadBalancer) -> Tree:
     for member in found:
         members[member.pool_binding_id].append(member)
     groups = BackendGroup.objects.filter(loadbalancer=lb, deleted_at=None)
-    return Tree(lb, list(listeners), list(pools), members, list(groups))
+    return Tree(lb, list(listeners), list(pools), members, list(groups), busy)
 
 
 def graph_of(tree: Tree, url_of: UrlOf) -> Graph:
@@ -141,7 +143,7 @@ class _Drawing:
 
     def _listener(self, row: Listener) -> Node:
         self.links.append(("lb", f"listener-{row.pk}"))
-        line = f"{ListenerType(row.listener_type).name.replace('_', ' ')} : {row.listener_port}"
+        line = f"{row.listener_type.replace('_', ' ').upper()} : {row.listener_port}"
         why = _why(row)
         if row.pool_binding_id is None and not self.policies.get(row.external_id):
             why = why or "it sends traffic nowhere: it has no backend group"

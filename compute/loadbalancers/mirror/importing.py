@@ -27,22 +27,16 @@ def unique_name(wish: str, taken: Iterable[str]) -> str:
 
 def free_name(lb: LoadBalancer, model: Any, wish: str, row: Any = None) -> str:
     """Our name for something of the cloud: the cloud's, with a suffix where it is taken by another live row."""
-    scope = {"project": lb.project_id} if model is LoadBalancer else {"loadbalancer": lb}
+    scope: dict[str, Any] = {"project": lb.project_id} if model is LoadBalancer else {"loadbalancer": lb}
     rows = model.objects.filter(live(), **scope, name__startswith=wish[:110])
     return unique_name(wish, rows.exclude(pk=row.pk if row else None).values_list("name", flat=True))
 
 
 def import_balancer(state: State, *, place: Mapping[str, Any], network: Network | None) -> LoadBalancer:
     """A balancer that is new to us, without its children. `place`: project, manager, region, external_project_id."""
-    taken = set(
-        LoadBalancer.objects.filter(live(), project=place["project"], name__startswith=state.name[:110]).values_list(
-            "name", flat=True
-        )
-    )
     now = timezone.now()
     f = state.fields
     lb = LoadBalancer(
-        name=unique_name(state.name or f"lb-{state.external_id[:8]}", taken),
         description=str(f.get("description") or "")[:255],
         network=network,
         address=str(f.get("address") or ""),
@@ -58,6 +52,7 @@ def import_balancer(state: State, *, place: Mapping[str, Any], network: Network 
         imported_at=now,
         **place,
     )
+    lb.name = free_name(lb, LoadBalancer, state.name or f"lb-{state.external_id[:8]}")
     lb.save(force_insert=True)
     return lb
 

@@ -11,9 +11,9 @@ from compute.accounts.models import with_account
 from compute.accounts.opening import open_region
 from compute.clouds.errors import Gone
 from compute.clouds.ports import Region
-from compute.clouds.specs import TreeState
+from compute.clouds.specs import State, TreeState
 from compute.loadbalancers.models import LoadBalancer, line_of
-from compute.loadbalancers.plan import WantedTree
+from compute.loadbalancers.plan import Wanted, WantedTree
 from core.tasks.models import ENDED, OPEN, Task
 
 RELATED = ("project__domain", "manager", "region", "network")
@@ -44,10 +44,20 @@ def look(lb: LoadBalancer, region: Region, wanted: WantedTree, *, everything: bo
         tree = port.tree(external_id, everything=everything)
     except Gone:
         return None
-    addresses = [region.network.floating_ip(w.external_id) for w in wanted.floating_ips if w.allows("port_id")]
+    addresses = [_address(region, w) for w in wanted.floating_ips if w.allows("port_id")]
     return TreeState(
         tree.balancer, tree.listeners, tree.pools, tree.members, tree.policies, tree.monitors, tuple(addresses)
     )
+
+
+def _address(region: Region, wanted: Wanted) -> State:
+    """An elastic IP as it is now. One that the cloud does not have any more is bound to nothing: it can be taken off here."""
+    try:
+        return region.network.floating_ip(wanted.external_id)
+    except Gone:
+        if wanted.desired.get("port_id"):
+            raise
+        return State(kind="floatingip", external_id=wanted.external_id, fields={"port_id": ""})
 
 
 def at_work(began: datetime) -> Q:

@@ -199,7 +199,8 @@ class Reconciler:
         """Show the steps; hold them against the plan that a person confirmed."""
         task = self.task
         if task.plan_digest and task.approved is None:
-            # Less to do than was confirmed is no surprise: others did it, or changed it once more in a task of their own.
+            # Less to do than was confirmed is no surprise: others did it, or changed it once more in a task of their own. (Of a
+            # plan so long that its digest names no single steps, only the whole is known again.)
             if not todo.within(task.plan_digest):
                 self._stop_changed(todo)
             task.approved = sorted(todo.marks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compute.accounts.models import CloudAccount, CloudProvider
+from compute.accounts.models import CloudAccount, CloudProvider, with_account
 from compute.eips.models import Eip
 from compute.loadbalancers import rules
 from compute.loadbalancers.choices import AddressType
@@ -163,6 +163,8 @@ def loadbalancer_sync(lb: LoadBalancer, *, actor: Actor, plan_digest: str = "") 
     """Read the balancer's tree from the cloud now (`syncstatus`)."""
     ensure(actor, f"{RIGHT}.syncstatus", lb)
     with writing() as done:
+        lb = with_account(LoadBalancer.objects.select_for_update(of=("self",)).select_related("project")).get(pk=lb.pk)
+        rules.check_account_enabled(enabled=lb.manager.account.enabled, name=lb.manager.account.name)
         task = tasks.start(
             "loadbalancer.read", lb, actor=actor, line=lb.line, project_id=lb.project_id, domain_id=lb.project.domain_id
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compute.loadbalancers.choices import POOL_PROTOCOL_OF, Association
+from compute.loadbalancers import rules
+from compute.loadbalancers.choices import Association
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.services.trees import name_of_pool
 from core.engine.changes import Changes
@@ -20,7 +21,7 @@ def bind_group(
         backend_group=group,
         associated_type=Association.LISTENER,
         listener=listener,
-        protocol=POOL_PROTOCOL_OF[listener.listener_type],
+        protocol=rules.pool_protocol(listener.listener_type),
         cloud_name=name_of_pool(lb, group.name),
         **settings,
     )
