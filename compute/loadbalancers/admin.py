@@ -128,13 +128,13 @@ class LoadBalancerAdmin(TreeAdmin):
     offers = (
         Offer("Add listener", "add_listener", change.ADD_LISTENER, icon="add", primary=True),
         Offer("Change", "edit", change.EDIT_BALANCER, icon="edit"),
-        Offer("Bind elastic IP", "associate", change.ASSOCIATE, icon="public", shown=lambda lb: not lb.eips.all()),
+        Offer("Bind elastic IP", "associate", change.ASSOCIATE, icon="public", shown=lambda lb: lb.eip is None),
         Offer(
             "Unbind elastic IP",
             "dissociate",
             change.DISSOCIATE,
             icon="public_off",
-            shown=lambda lb: bool(lb.eips.all()),
+            shown=lambda lb: lb.eip is not None,
         ),
         Offer("Read again", "read", change.READ, icon="sync", post=True),
         Offer("Delete", "delete", change.DELETE_BALANCER, icon="delete", danger=True),
@@ -150,7 +150,7 @@ class LoadBalancerAdmin(TreeAdmin):
 
     @admin.display(description="Elastic IP")
     def eip(self, obj: LoadBalancer) -> Any:
-        return code(", ".join(e.ip_addr for e in obj.eips.all() if e.deleted_at is None))
+        return code(obj.eip.ip_addr if obj.eip is not None else "")
 
     @admin.display(description="Holds")
     def listeners_count(self, obj: Any) -> str:
@@ -201,7 +201,7 @@ class LoadBalancerAdmin(TreeAdmin):
         return (Drawn("console/loadbalancers/picture.html", values), self._facts(obj, actor))
 
     def _facts(self, obj: LoadBalancer, actor: Actor) -> Facts:
-        eip = next((e for e in obj.eips.all() if e.deleted_at is None), None)
+        eip = obj.eip
         facts = [
             Fact("Address", code(obj.address)),
             Fact("Elastic IP", related(eip, actor) if eip else NOTHING),

@@ -77,7 +77,7 @@ def can_dissociate(obj: LoadBalancer, actor: Actor) -> str:
 
 
 def _address(obj: LoadBalancer) -> str:
-    return next((e.ip_addr for e in obj.eips.all() if e.deleted_at is None), "")
+    return obj.eip.ip_addr if obj.eip is not None else ""
 
 
 def readable(obj: Any, actor: Actor) -> str:

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from compute.accounts.models import with_account
+from compute.eips.models import Eip
 from compute.loadbalancers.choices import (
     AddressType,
     Association,
@@ -32,7 +33,11 @@ class LoadBalancerQuerySet(models.QuerySet["LoadBalancer"]):
         return (
             with_account(self.filter(deleted_at=None))
             .select_related("project__domain", "region", "network__vpc")
-            .prefetch_related("eips")
+            .prefetch_related(
+                models.Prefetch(
+                    "eips", Eip.objects.filter(deleted_at=None).defer("raw", "applied", "observed"), "live_eips"
+                )
+            )
             .annotate(
                 listener_count=count_of(Listener.objects.filter(deleted_at=None), "loadbalancer"),
                 backend_group_count=count_of(BackendGroup.objects.filter(deleted_at=None), "loadbalancer"),
@@ -93,6 +98,12 @@ class LoadBalancer(Base, Desired, Mirrored):
     @property
     def line(self) -> str:
         return line_of(self.pk)
+
+    @property
+    def eip(self) -> Eip | None:
+        """The elastic IP on it, of a row that `for_list()` has read."""
+        loaded: list[Eip] = self.live_eips  # type: ignore[attr-defined]
+        return loaded[0] if loaded else None
 
 
 class ListenerQuerySet(models.QuerySet["Listener"]):

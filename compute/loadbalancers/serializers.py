@@ -86,7 +86,7 @@ class LoadBalancerSerializer(ManagedSerializer):
 
     def get_eip(self, obj: LoadBalancer) -> str | None:
         """The address of its elastic IP."""
-        return next((e.ip_addr for e in obj.eips.all() if e.deleted_at is None), None)
+        return obj.eip.ip_addr if obj.eip is not None else None
 
 
 class LoadBalancerDetailSerializer(DifferencesMixin, LoadBalancerSerializer):

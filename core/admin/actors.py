@@ -11,4 +11,4 @@ from core.access import Actor
 
 def actor_of(request: HttpRequest) -> Actor:
     """The person behind a request, in the scope in which they work."""
-    return cast(Actor, request.actor)  # type: ignore[attr-defined]
+    return cast(Actor, request.actor.itself)  # type: ignore[attr-defined]

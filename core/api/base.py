@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, cast
 
 from django.db.models import QuerySet
@@ -43,7 +43,7 @@ class Personal(APIView):
     @property
     def actor(self) -> Actor:
         """Who makes this call, in which scope."""
-        return cast(Actor, self.request._request.actor)  # type: ignore[attr-defined]
+        return cast(Actor, self.request._request.actor.itself)  # type: ignore[attr-defined]
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Response:
         answer = super().finalize_response(request, response, *args, **kwargs)
@@ -73,6 +73,7 @@ class Resource(Personal, viewsets.GenericViewSet[Any]):
     guards: ClassVar[Mapping[str, Guard]] = {}
     verbs: ClassVar[dict[str, Verb | Action]] = {}
 
+    shown: Collection[str] | None = None  # what the rows of the list at hand show; None: everything
     pagination_class = LimitOffset
     lookup_value_regex = "[^/]+"
     http_method_names = ["get", "post", "patch", "delete", "head", "options"]

@@ -41,8 +41,7 @@ class LimitOffset(LimitOffsetPagination):
         self.request = request
         self.limit, self.offset = self.get_limit(request), self.get_offset(request)
         self.count = queryset.count()
-        shown = getattr(view, "shown", None)
-        return page_of(queryset, offset=self.offset, limit=self.limit, count=self.count, shown=shown)
+        return page_of(queryset, offset=self.offset, limit=self.limit, count=self.count, shown=view.shown)
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """As DRF tells it; a walk by cursor has no count."""

@@ -6,7 +6,9 @@ for true). Out: names beside ids, `can`/`why_not`, and only the fields that were
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import Model, Q
@@ -155,6 +157,14 @@ class ResourceSerializer(serializers.ModelSerializer[Any]):
             field.required = False
         return shown
 
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """As DRF, where how a field is read and written is found out once for all rows and not for every one again."""
+        return {name: read(instance) for name, read in self._readers}
+
+    @cached_property
+    def _readers(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        return [(str(field.field_name), _reader(field)) for field in self._readable_fields]
+
     @extend_schema_field({"type": "object", "additionalProperties": {"type": "boolean"}})
     def get_can(self, obj: Model) -> dict[str, bool]:
         """Which verbs the caller can use on this object now."""
@@ -173,6 +183,48 @@ class ResourceSerializer(serializers.ModelSerializer[Any]):
             known = self._last = (obj, possibilities(obj, actor, verbs) if actor is not None else ({}, {}))
         answer: tuple[dict[str, bool], dict[str, str]] = known[1]
         return answer
+
+
+# Fields whose values are in answers what they are in rows.
+PLAIN_FIELDS = (
+    serializers.CharField, serializers.BooleanField, serializers.IntegerField, serializers.ChoiceField, serializers.JSONField,
+    serializers.FloatField,
+)  # fmt: skip
+OF_TEXT = (serializers.UUIDField,)
+
+
+def _reader(field: Any) -> Callable[[Any], Any]:
+    """What answers show of a row in this field."""
+    if isinstance(field, serializers.SerializerMethodField):
+        method: Callable[[Any], Any] = getattr(field.parent, str(field.method_name))
+        return method
+    path = field.source_attrs
+    if type(field) in (*PLAIN_FIELDS, NameField) and path:
+        return _plain_reader(path)
+    if type(field) in OF_TEXT and path:
+        plain = _plain_reader(path)
+        return lambda row: None if (value := plain(row)) is None else str(value)
+
+    def read(row: Any) -> Any:
+        value = field.get_attribute(row)
+        return None if value is None else field.to_representation(value)
+
+    return read
+
+
+def _plain_reader(path: Sequence[str]) -> Callable[[Any], Any]:
+    """The value at the end of a path, None where something on it is not there."""
+    if len(path) == 1:
+        return attrgetter(path[0])
+
+    def read(row: Any) -> Any:
+        for name in path:
+            row = getattr(row, name)
+            if row is None:
+                return None
+        return row
+
+    return read
 
 
 def field_names(serializer_class: type[ResourceSerializer]) -> list[str]:

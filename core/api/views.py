@@ -105,6 +105,7 @@ class ResourceViewSet(Writes):
             page, following = walk(found, self.request)
             results = serializer_class(page, many=True, context=context).data
             return Response({"next": following, "previous": None, "results": results})
+        self.shown = {*serializer_class(context=context).fields}
         rows_of_page = self.paginate_queryset(found)
         return self.get_paginated_response(serializer_class(rows_of_page, many=True, context=context).data)
 

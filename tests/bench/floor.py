@@ -23,7 +23,7 @@ SELECT b.id, b.name, b.description, b.status, b.enabled, b.address, b.address_ty
        a.provider, b.region_id AS cloudregion_id, r.name AS cloudregion, b.network_id, n.name AS network, v.id AS vpc_id,
        v.name AS vpc, b.availability_zone, b.flavor_id, b.disable_delete, b.backend_group_id, b.external_id, b.cloud_name,
        b.provisioning_status, b.operating_status, b.observed_at, b.missing_since, b.failure, b.version, b.created_at,
-       b.updated_at, b.applied, b.observed,
+       b.updated_at, b.changed_outside,
        (SELECT ip_addr FROM compute_eip e WHERE e.loadbalancer_id = b.id AND e.deleted_at IS NULL LIMIT 1) AS eip,
        (SELECT count(*) FROM compute_listener l WHERE l.loadbalancer_id = b.id AND l.deleted_at IS NULL) AS listener_count,
        (SELECT count(*) FROM compute_backendgroup g WHERE g.loadbalancer_id = b.id AND g.deleted_at IS NULL)

@@ -19,12 +19,11 @@ class Lists:
     def __init__(self) -> None:
         use_own_database()
         os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings.test"
-        import django
-
-        django.setup()
         from django.conf import settings
         from django.core.management import call_command
         from django.test import Client
+
+        import config.asgi  # noqa: F401  (the product as it is served)
 
         settings.ROOT_URLCONF = "tests.bench.floor"
         call_command("migrate", verbosity=0)

@@ -80,7 +80,7 @@ def tree(members: int = 2, **foreign: Any) -> Tree:
         operating_status="ONLINE",
         foreign=foreign,
     )
-    lb._prefetched_objects_cache = {"eips": LoadBalancer.objects.none()}  # type: ignore[attr-defined]
+    lb.live_eips = []  # type: ignore[attr-defined]
     group = BackendGroup(loadbalancer=lb, name="web")
     pool = PoolBinding(
         loadbalancer=lb, backend_group=group, protocol="http", external_id="pool-1", status="enabled",

@@ -122,7 +122,7 @@ class _Drawing:
 
     def _entry(self) -> Node:
         lb = self.tree.lb
-        eip = next((e for e in lb.eips.all() if e.deleted_at is None), None)
+        eip = lb.eip
         self.links.append(("entry", "lb"))
         if eip is not None:
             state = binding_badge(eip, at_work=bool(getattr(lb, "open_tasks", ())))
