@@ -16,7 +16,7 @@ from core.tasks.models import Line, Task, TaskEvent, TaskStep
 
 __all__ = [
     "AuditEvent", "IdempotencyRecord", "Lease", "Line", "Task", "TaskEvent", "TaskStep",
-    "Base", "Desired", "Mirrored", "count_of", "live",
+    "Base", "Desired", "Mirrored", "count_of", "live", "order_of",
 ]  # fmt: skip
 
 
@@ -24,6 +24,11 @@ def live(*, deleting: bool = False) -> Q:
     """Rows that exist: not soft-deleted; by default without those that carry a tombstone (names become free at once)."""
     q = Q(deleted_at__isnull=True)
     return q if deleting else q & Q(delete_requested_at__isnull=True)
+
+
+def order_of(name: str, *fields: str) -> models.Index:
+    """The index that a list of live rows is read in, in this order; the id makes it total."""
+    return models.Index(fields=[*fields, "id"], condition=Q(deleted_at=None), name=name)
 
 
 def count_of(rows: models.QuerySet[Any], by: str, *, distinct: str = "pk") -> Coalesce:

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from compute.accounts.models import with_account
 from core.access import Owner
-from core.models import Base, Mirrored
+from core.models import Base, Mirrored, order_of
 
 
 class EipQuerySet(models.QuerySet["Eip"]):
@@ -46,6 +46,7 @@ class Eip(Base, Mirrored):
     class Meta:
         verbose_name = "elastic IP"
         ordering = ["ip_addr", "id"]
+        indexes = [order_of("eip_order", "ip_addr"), order_of("eip_in_project", "project", "ip_addr")]
         constraints = [
             models.UniqueConstraint(
                 fields=["manager", "region", "external_id"], condition=Q(deleted_at=None), name="eip_external"

@@ -19,7 +19,7 @@ from compute.loadbalancers.choices import (
     StickyType,
 )
 from core.access import Owner
-from core.models import Base, Desired, Mirrored, count_of, live
+from core.models import Base, Desired, Mirrored, count_of, live, order_of
 
 
 def line_of(loadbalancer_id: object) -> str:
@@ -87,8 +87,8 @@ class LoadBalancer(Base, Desired, Mirrored):
             ),
         ]
         indexes = [
-            models.Index(fields=["project", "deleted_at"]),
-            models.Index(fields=["name"]),
+            order_of("loadbalancer_order", "name"),
+            order_of("loadbalancer_in_project", "project", "name"),
             models.Index(fields=["port_id"]),
         ]
 
@@ -135,6 +135,7 @@ class Listener(Base, Desired, Mirrored):
 
     class Meta:
         ordering = ["listener_port", "id"]
+        indexes = [order_of("listener_order", "listener_port")]
         constraints = [
             models.UniqueConstraint(fields=["loadbalancer", "name"], condition=live(), name="listener_name"),
             models.UniqueConstraint(
@@ -177,6 +178,7 @@ class BackendGroup(Base, Desired):
     class Meta:
         verbose_name = "backend group"
         ordering = ["name", "id"]
+        indexes = [order_of("backendgroup_order", "name")]
         constraints = [
             models.UniqueConstraint(fields=["loadbalancer", "name"], condition=live(), name="backendgroup_name")
         ]
@@ -257,6 +259,7 @@ class Backend(Base, Desired):
 
     class Meta:
         ordering = ["address", "port", "id"]
+        indexes = [order_of("backend_order", "address", "port")]
         constraints = [
             models.UniqueConstraint(
                 fields=["backend_group", "address", "port"], condition=live(), name="backend_address"

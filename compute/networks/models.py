@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from compute.accounts.models import with_account
 from core.access import Owner
-from core.models import Base, Mirrored
+from core.models import Base, Mirrored, order_of
 
 
 class VpcQuerySet(models.QuerySet["Vpc"]):
@@ -39,6 +39,7 @@ class Vpc(Base, Mirrored):
         verbose_name = "VPC"
         verbose_name_plural = "VPCs"
         ordering = ["name", "id"]
+        indexes = [order_of("vpc_order", "name")]
         constraints = [
             models.UniqueConstraint(
                 fields=["manager", "region", "external_id"], condition=Q(deleted_at=None), name="vpc_external"
@@ -81,6 +82,7 @@ class Network(Base, Mirrored):
 
     class Meta:
         ordering = ["name", "id"]
+        indexes = [order_of("network_order", "name")]
         constraints = [
             models.UniqueConstraint(
                 fields=["manager", "region", "external_id"], condition=Q(deleted_at=None), name="network_external"

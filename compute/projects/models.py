@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from compute.accounts.models import with_account
 from core.access import Owner
-from core.models import Base
+from core.models import Base, order_of
 
 
 class ExternalProjectQuerySet(models.QuerySet["ExternalProject"]):
@@ -38,6 +38,7 @@ class ExternalProject(Base):
     class Meta:
         verbose_name = "external project"
         ordering = ["name", "id"]
+        indexes = [order_of("externalproject_order", "name")]
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "external_id"], condition=Q(deleted_at=None), name="externalproject_external"
