@@ -10,6 +10,7 @@ from compute.loadbalancers.jobs import register_jobs as register_balancer_jobs
 from compute.loadbalancers.previews import preview
 from compute.sync.forgetting import register_jobs as register_forgetting
 from compute.sync.jobs import register_jobs as register_sync_jobs
+from compute.sync.rounds import register_jobs as register_rounds
 
 
 def register_all() -> None:
@@ -21,3 +22,4 @@ def register_all() -> None:
     register_forgetting()
     register_balancer_jobs(preview)
     register_sync_jobs()
+    register_rounds()

@@ -24,6 +24,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_queues = [Queue(name) for name in QUEUES]
 app.conf.beat_schedule = {
     "sweep": {"task": "core.sweep", "schedule": settings.SKYDECK_SWEEP_SECONDS, "options": {"expires": 30}},
+    "accounts": {"task": "core.round", "args": ("accounts",), "schedule": 30.0, "options": {"expires": 30}},
     "tidy": {"task": "core.tidy", "schedule": 3600.0, "options": {"expires": 600}},
     "reap": {"task": "core.reap", "schedule": settings.SKYDECK_REAP_SECONDS, "options": {"expires": 30}},
 }

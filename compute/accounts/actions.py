@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from compute.accounts import guards, services
+from compute.accounts.serializers import AutoSyncSerializer
 from core.actions import Action
 
 ACCOUNT_ACTIONS = (
@@ -20,5 +21,15 @@ ACCOUNT_ACTIONS = (
         "disable", "Disable", right="compute.cloudaccounts.disable",
         run=partial(services.account_set_enabled, enabled=False), guard=guards.can_disable, danger=True, bulk=True,
         description="Nothing is read or sent through it any more; what runs at the cloud runs on.",
+    ),
+    Action(
+        "enable-auto-sync", "Sync by itself", right="compute.cloudaccounts.update", args=AutoSyncSerializer,
+        run=partial(services.account_set_auto_sync, on=True), guard=guards.can_auto_sync, bulk=True,
+        description="From now on it is read whenever its interval has passed.",
+    ),
+    Action(
+        "disable-auto-sync", "Stop syncing by itself", right="compute.cloudaccounts.update",
+        run=partial(services.account_set_auto_sync, on=False), guard=guards.can_stop_auto_sync, bulk=True,
+        description="It is read only when somebody asks for it.",
     ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from compute.accounts import guards
 from compute.accounts.choices import AccountStatus, SyncStatus
 from compute.accounts.console import pages as change
+from compute.accounts.console.forms import interval_words
 from compute.accounts.models import CloudAccount
 from compute.console import related, simple_badge
 from compute.projects.models import ExternalProject
@@ -23,7 +24,7 @@ from core.access import Actor, visible_to
 from core.actions import Verb
 from core.admin.actors import actor_of
 from core.admin.filters import Group, word_filter
-from core.admin.markup import NOTHING, anchor, badge, code, duration, moment
+from core.admin.markup import NOTHING, anchor, badge, code, duration, moment, plural
 from core.admin.parts import Fact, Facts, Notice, Offer, Tab, Table, problem_notice
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
@@ -79,6 +80,8 @@ class CloudAccountAdmin(ResourceAdmin):
         ("<uuid:object_id>/sync/", change.SyncPage, "sync"),
         ("<uuid:object_id>/enable/", change.EnablePage, "enable"),
         ("<uuid:object_id>/disable/", change.DisablePage, "disable"),
+        ("<uuid:object_id>/auto-sync/", change.AutoSyncPage, "auto_sync"),
+        ("<uuid:object_id>/no-auto-sync/", change.NoAutoSyncPage, "no_auto_sync"),
     )
     offers = (
         Offer("Sync now", "sync", change.SYNC, icon="sync", primary=True, post=True),
@@ -88,6 +91,22 @@ class CloudAccountAdmin(ResourceAdmin):
         ),
         Offer(
             "Disable", "disable", change.DISABLE, icon="toggle_off", post=True, shown=lambda account: account.enabled
+        ),
+        Offer(
+            "Sync by itself",
+            "auto_sync",
+            change.AUTO_ON,
+            icon="autorenew",
+            post=True,
+            shown=lambda account: not account.enable_auto_sync,
+        ),
+        Offer(
+            "Stop syncing by itself",
+            "no_auto_sync",
+            change.AUTO_OFF,
+            icon="sync_disabled",
+            post=True,
+            shown=lambda account: account.enable_auto_sync,
         ),
         Offer("Forget", "forget", Verb("compute.cloudaccounts.delete", guards.can_delete), icon="delete", danger=True),
     )
@@ -144,6 +163,8 @@ class CloudAccountAdmin(ResourceAdmin):
             Fact("Certificate", "checked" if obj.verify_tls else "not checked"),
             Fact("Domain", related(obj.domain, actor)),
             Fact("When something was changed at the cloud", obj.get_drift_policy_display()),
+            Fact("Read by itself", interval_words(obj.sync_interval_seconds) if obj.enable_auto_sync else "no"),
+            Fact("Health", obj.get_health_status_display(), hint=f"{plural(obj.error_count, 'failed contact')} in a row" if obj.error_count else ""),
             Fact("Last contact", moment(obj.probe_at)),
             Fact("Last read", moment(obj.last_sync_at)),
         ]  # fmt: skip

@@ -34,4 +34,15 @@ class SyncStatus(models.TextChoices):
     SYNCING = "syncing", "syncing"
 
 
+class Health(models.TextChoices):
+    """Spec 1.2. OpenStack tells no balance: an answer is `normal`, silence is `unknown`."""
+
+    NORMAL = "normal", "normal"
+    INSUFFICIENT = "insufficient", "balance is low"
+    SUSPENDED = "suspended", "suspended"
+    ARREARS = "arrears", "in arrears"
+    UNKNOWN = "unknown", "unknown"
+    NO_PERMISSION = "no permission", "may not be asked"
+
+
 BRANDS = {"openstack": "OpenStack", "memory": "Memory"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compute.accounts.choices import AccountStatus, SyncStatus
+from compute.accounts.choices import AccountStatus, Health, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet, TextFilter
 
@@ -14,6 +14,8 @@ class CloudAccountFilterSet(ResourceFilterSet):
     brand = TextFilter()
     enabled = BooleanFilter()
     read_only = BooleanFilter()
+    enable_auto_sync = BooleanFilter()
+    health_status = ChoiceFilter(choices=Health.choices)
 
     search_fields = ("name", "description", "access_url", "username")
     orderings = {

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.db import models
 from django.db.models import Q
 
-from compute.accounts.choices import AccountStatus, AuthKind, DriftPolicy, Interface, SyncStatus
+from compute.accounts.choices import AccountStatus, AuthKind, DriftPolicy, Health, Interface, SyncStatus
 from core.access import Owner
 from core.models import Base
 from core.secrets import EncryptedTextField
@@ -74,6 +74,11 @@ class CloudAccount(Base):
     # One live account per login: `rules.login_key`. Empty: one from before there were keys.
     login_key = models.CharField(max_length=64, blank=True, default="", editable=False)
     probe_at = models.DateTimeField(null=True, blank=True)
+    health_status = models.CharField(max_length=16, choices=Health.choices, default=Health.NORMAL, editable=False)
+    error_count = models.PositiveIntegerField(default=0, editable=False)  # failed contacts since the last good one
+    enable_auto_sync = models.BooleanField(default=False)
+    sync_interval_seconds = models.PositiveIntegerField(default=900)
+    last_auto_sync_at = models.DateTimeField(null=True, blank=True, editable=False)
     version = models.PositiveBigIntegerField(default=1, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -160,6 +161,40 @@ def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool) -
         raise InvalidStatusError(f"The account “{name}” is disabled.", hint="Enable it first.")
     if running:
         raise InvalidStatusError(f"A sync of “{name}” is already running.", hint="Wait for it, or cancel its task.")
+
+
+DEFAULT_INTERVAL, LEAST_INTERVAL, LONGEST_INTERVAL = 900, 300, 30 * 24 * 3600  # seconds
+MOST_ERRORS, LONG_SILENCE = 5, timedelta(hours=2)
+
+
+def sync_interval(seconds: int) -> int:
+    """Rule 14: 0 is the default, less than five minutes is five minutes. Raises `InputParameterError` for what is none."""
+    if not 0 <= seconds <= LONGEST_INTERVAL:
+        raise InputParameterError(
+            f"An interval has 0 to {LONGEST_INTERVAL} seconds; 0 means {DEFAULT_INTERVAL}.",
+            field="sync_interval_seconds",
+        )
+    return max(seconds, LEAST_INTERVAL) if seconds else DEFAULT_INTERVAL
+
+
+def should_probe(*, connected: bool, errors: int, last: datetime | None, now: datetime) -> bool:
+    """Rule 55: a cloud that has failed five times in a row is asked every two hours only. `last`: the last try, of any kind."""
+    return connected or errors < MOST_ERRORS or last is None or now - last > LONG_SILENCE
+
+
+def is_due(last: datetime | None, *, interval: int, now: datetime) -> bool:
+    """Rule 56: the interval, five minutes at least, has passed. `interval` in seconds."""
+    return last is None or now - last >= timedelta(seconds=max(interval, LEAST_INTERVAL))
+
+
+def check_can_auto_sync(*, connected: bool, deleting: bool, name: str) -> None:
+    """Rule 38: only what answers is read by itself."""
+    if deleting:
+        raise InvalidStatusError(f"The account “{name}” is being deleted.")
+    if not connected:
+        raise InvalidStatusError(
+            f"The account “{name}” is not connected.", hint="Mend its login first: change it, or test the connection."
+        )
 
 
 def check_ca_bundle(text: str) -> None:

@@ -23,6 +23,7 @@ class CloudAccountSerializer(ResourceSerializer):
             "application_credential_id", "user_domain_name", "project_domain_name", "project_name", "interface", "regions",
             "verify_tls", "read_only", "drift_policy", "domain", "domain_id", "project", "project_id", "sync_status",
             "last_sync_at", "last_sync_state", "last_error", "last_error_at", "cloud_user", "cloud_roles", "probe_at",
+            "health_status", "error_count", "enable_auto_sync", "sync_interval_seconds", "last_auto_sync_at",
             "version", "created_at", "updated_at",
         )  # fmt: skip
         details = ("domain", "project")
@@ -51,6 +52,10 @@ class AccountOwnSerializer(LoginSerializer):
     # DRF fields have an attribute of that name, serializers as classes do not use it.
     read_only = serializers.BooleanField(required=False)  # type: ignore[assignment]
     drift_policy = serializers.ChoiceField(choices=DriftPolicy.choices, required=False)
+    enable_auto_sync = serializers.BooleanField(required=False)
+    sync_interval_seconds = serializers.IntegerField(
+        required=False, help_text="0 means 900; less than 300 becomes 300. Counts where it is read by itself."
+    )
 
 
 class CloudAccountCreateSerializer(AccountOwnSerializer):
@@ -70,6 +75,12 @@ class CloudAccountCreateSerializer(AccountOwnSerializer):
 
 class CloudAccountUpdateSerializer(AccountOwnSerializer):
     name = serializers.CharField(max_length=128)
+
+
+class AutoSyncSerializer(StrictSerializer):
+    """How often an account is read by itself."""
+
+    sync_interval_seconds = serializers.IntegerField(required=False, help_text="As it is, if left out.")
 
 
 class ServiceCheckSerializer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from compute.accounts import rules
-from compute.accounts.choices import BRANDS, AccountStatus, SyncStatus
+from compute.accounts.choices import BRANDS, AccountStatus, Health, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.accounts.opening import open_account, secret_of
 from compute.accounts.twins import check_login_free, check_nobody_there, hold_logins, key_of
@@ -36,7 +36,7 @@ from core.tasks.models import OPEN, Task
 from identity.models import Domain, Project
 
 RIGHT = "compute.cloudaccounts"
-SYNC = "account.sync"
+SYNC, PROBE = "account.sync", "account.probe"
 LOGIN_FIELDS = (
     "access_url", "auth_kind", "username", "secret", "application_credential_id", "user_domain_name",
     "project_domain_name", "project_name", "interface", "regions", "ca_bundle", "verify_tls",
@@ -265,12 +265,15 @@ def account_create(
     project: Project | None = None,
     read_only: bool = False,
     drift_policy: str = "adopt",
+    enable_auto_sync: bool = False,
+    sync_interval_seconds: int = 0,
     plan_digest: str = "",
     **login: Any,
 ) -> Change:
     """Register an account: checks in the order of spec 1.4, connection test, then the row and its first sync."""
     actor.require(f"{RIGHT}.create")
     rules.check_no_plan(plan_digest)
+    interval = rules.sync_interval(sync_interval_seconds)
     name = rules.check_name(name)
     rules.check_provider(provider, registry.providers())
     if project is not None:
@@ -287,6 +290,7 @@ def account_create(
         ensure(actor, f"{RIGHT}.create", draft)
         draft.brand = brand or BRANDS.get(provider, provider)
         draft.read_only, draft.drift_policy = read_only, drift_policy
+        draft.enable_auto_sync, draft.sync_interval_seconds = enable_auto_sync, interval
         _keep(draft, result)
         draft.save(force_insert=True)
         CloudProvider.objects.create(account=draft, name=name)
@@ -314,6 +318,7 @@ def _keep(account: CloudAccount, result: TestResult) -> list[str]:
     """Note what a good test tells about the account, and the key of its login; the columns that were set."""
     values: dict[str, Any] = {
         "status": AccountStatus.CONNECTED, "probe_at": timezone.now(), "last_error": None, "last_error_at": None,
+        "health_status": Health.NORMAL, "error_count": 0,
         "login_key": key_of(account), **(identity_of(result.info) if result.info else {}),
     }  # fmt: skip
     for name, value in values.items():
@@ -332,7 +337,9 @@ def identity_of(info: AccountInfo) -> dict[str, Any]:
     }
 
 
-PLAIN_FIELDS = ("name", "description", "project", "read_only", "drift_policy", "enabled")
+PLAIN_FIELDS = (
+    "name", "description", "project", "read_only", "drift_policy", "enabled", "enable_auto_sync", "sync_interval_seconds",
+)  # fmt: skip
 
 
 def account_update(
@@ -345,6 +352,8 @@ def account_update(
     plain = {k: v for k, v in values.items() if k in PLAIN_FIELDS}
     if "name" in plain:
         plain["name"] = rules.check_name(plain["name"])
+    if "sync_interval_seconds" in plain:
+        plain["sync_interval_seconds"] = rules.sync_interval(plain["sync_interval_seconds"])
     if (project := plain.get("project")) is not None:
         rules.check_project_domain(project.domain_id, account.domain_id)
     result: TestResult | None = None
@@ -361,6 +370,10 @@ def account_update(
         check_version(account, expected_version)
         if account.status == AccountStatus.DELETING:
             raise InvalidStatusError(f"The account “{account.name}” is being deleted.")
+        if plain.get("enable_auto_sync") and not account.enable_auto_sync:
+            connected = result is not None or account.status == AccountStatus.CONNECTED
+            rules.check_can_auto_sync(connected=connected, deleting=False, name=account.name)
+            CloudAccount.objects.filter(pk=account.pk).update(last_auto_sync_at=None)
         changes = Changes(actor)
         if plain.get("name", account.name) != account.name:
             _check_name_free(account, domain=account.domain, name=plain["name"])
@@ -412,6 +425,40 @@ def account_sync(account: CloudAccount, *, actor: Actor, plan_digest: str = "") 
             running=_open_syncs(account),
         )
         return done(account, _start_sync(account, actor))
+
+
+def account_auto_sync(account: CloudAccount, *, actor: Actor) -> Change:
+    """As `account_sync`, by the clock."""
+    with writing():
+        change = account_sync(account, actor=actor)
+        CloudAccount.objects.filter(pk=account.pk).update(last_auto_sync_at=timezone.now())
+        return change
+
+
+def account_probe(account: CloudAccount, *, actor: Actor) -> Change:
+    """Look whether the cloud still answers, without reading anything. Raises `InvalidStatusError` while that is at work."""
+    ensure(actor, f"{RIGHT}.sync", account)
+    line = f"probe:{account.pk}"  # of its own: a look does not wait for a sync, nor a sync for a look
+    with writing() as done:
+        account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
+        running = Task.objects.filter(line=line, state__in=OPEN).exists()
+        rules.check_can_sync(
+            enabled=account.enabled,
+            deleting=account.status == AccountStatus.DELETING,
+            name=account.name,
+            running=running,
+        )
+        return done(account, tasks.start(PROBE, account, actor=actor, line=line, domain_id=account.domain_id))
+
+
+def account_set_auto_sync(
+    account: CloudAccount, *, actor: Actor, on: bool, sync_interval_seconds: int | None = None, plan_digest: str = ""
+) -> Change:
+    """`enable-auto-sync` and `disable-auto-sync` of spec 1.5 (rules 38 and 39)."""
+    values: dict[str, Any] = {"enable_auto_sync": on}
+    if sync_interval_seconds is not None:
+        values["sync_interval_seconds"] = sync_interval_seconds
+    return account_update(account, actor=actor, plan_digest=plan_digest, **values)
 
 
 def account_set_enabled(account: CloudAccount, *, actor: Actor, enabled: bool, plan_digest: str = "") -> Change:

@@ -13,6 +13,7 @@ from compute.accounts.models import CloudAccount, CloudProvider
 from compute.clouds.calls import watching
 from compute.clouds.errors import CloudError
 from compute.sync.account import read_account
+from compute.sync.contact import told
 from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
 from compute.sync.reading import Reading
 from compute.work import TaskWatch
@@ -82,8 +83,6 @@ def _words(run: SyncRun) -> str:
 def _tell_account(account: CloudAccount, run: SyncRun, failure: Exception | None, *, answered: bool) -> None:
     """`answered`: the cloud took the login and said who it is."""
     values: dict[str, Any] = {"last_sync_at": run.ended_at, "last_sync_state": run.state}
-    if answered:
-        values["probe_at"] = run.ended_at
     bad = run.problem or run.parts.filter(problem__isnull=False).values_list("problem", flat=True).first()
     if bad:
         values |= {"last_error": bad, "last_error_at": run.ended_at}
@@ -91,9 +90,9 @@ def _tell_account(account: CloudAccount, run: SyncRun, failure: Exception | None
         values |= {"last_error": None, "last_error_at": None}
     # Only what the cloud itself said counts: a mistake of ours, or a stop, tells nothing about the connection.
     if isinstance(failure, CloudError):
-        values["status"] = AccountStatus.DISCONNECTED
+        values |= told(timezone.now(), failure)
     elif answered:
-        values["status"] = AccountStatus.CONNECTED
+        values |= told(timezone.now(), None)
     CloudAccount.objects.filter(pk=account.pk).exclude(status=AccountStatus.DELETING).update(**values)
 
 

@@ -1,4 +1,4 @@
-"""The Celery tasks of the product: run, and three that beat rings for. They carry ids only and keep no result."""
+"""The Celery tasks of the product: run, and those that beat rings for. They carry ids only and keep no result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import uuid
 from celery import shared_task
 from django.db import close_old_connections
 
-from core.tasks import periodic
+from core.tasks import periodic, registry
 from core.tasks.runner import run_task
 
 
@@ -40,3 +40,10 @@ def tidy() -> None:
     """Forget what has lost its use."""
     close_old_connections()
     periodic.tidy()
+
+
+@shared_task(name="core.round")
+def round_of(name: str) -> None:
+    """What an app does by the clock, by its registered name."""
+    close_old_connections()
+    registry.rounds[name]()

@@ -80,3 +80,7 @@ def get(kind: str) -> Job:
 
 def _wait_for_another_version(context: Context) -> Later:
     return Later(UNKNOWN_PAUSE, f"This version of Skydeck does not know the work “{context.task.kind}”.")
+
+
+# What apps do by the clock: by name, as the beat schedule calls it; returns how much was started.
+rounds: dict[str, Callable[[], int]] = {}

@@ -233,7 +233,10 @@ def test_elastic_ips_one_at_a_time(world: World, tree: LoadBalancer, client: Api
 def test_accounts_are_switched_off_before_they_are_deleted(world: World, tree: LoadBalancer, client: Api) -> None:
     url = f"{ACCOUNTS}{world.account.pk}/"
     row = client.get(url).json()
-    assert row["can"] == {"update": True, "delete": False, "sync": True, "enable": False, "disable": True}
+    assert row["can"] == {
+        "update": True, "delete": False, "sync": True, "enable": False, "disable": True, "enable-auto-sync": True,
+        "disable-auto-sync": False,
+    }  # fmt: skip
     problem(client.delete(url), 409, "InvalidStatusError")
     assert client.post(f"{url}sync/", {}).status_code == 202
     problem(client.post(f"{url}sync/", {}), 409, "InvalidStatusError")

@@ -8,6 +8,7 @@ from django import forms
 
 from compute.accounts.choices import BRANDS, AuthKind, DriftPolicy, Interface
 from compute.accounts.models import CloudAccount
+from compute.accounts.rules import DEFAULT_INTERVAL
 from core.access import Actor, Reach, visible_to
 from core.admin.forms import ConsoleForm, PasswordInput, Radios, Select, Switch, TextArea, TextInput
 from identity.models import Domain
@@ -16,6 +17,21 @@ LOGIN = (
     "access_url", "auth_kind", "username", "secret", "application_credential_id", "project_name", "user_domain_name",
     "project_domain_name", "interface", "regions", "ca_bundle", "verify_tls",
 )  # fmt: skip
+
+
+def interval_words(seconds: int) -> str:
+    """An interval as people say it: `every 15 minutes`."""
+    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")):
+        if seconds % size == 0:
+            number = seconds // size
+            return f"every {word}" if number == 1 else f"every {number} {word}s"
+    return "never"
+
+
+INTERVALS = [(s, interval_words(s)) for s in (300, 900, 1800, 3600, 6 * 3600, 86400)]
+
+
+AUTO = ("enable_auto_sync", "sync_interval_seconds")
 
 
 class AccountForm(ConsoleForm):
@@ -28,7 +44,7 @@ class AccountForm(ConsoleForm):
         ),
     )
     more = (
-        "user_domain_name", "project_domain_name", "interface", "regions", "verify_tls", "ca_bundle", "read_only",
+        *AUTO, "user_domain_name", "project_domain_name", "interface", "regions", "verify_tls", "ca_bundle", "read_only",
         "drift_policy", "description",
     )  # fmt: skip
     field_of = {"auth_url": "access_url", "password": "secret"}
@@ -81,6 +97,18 @@ class AccountForm(ConsoleForm):
         initial=DriftPolicy.ADOPT,
         widget=Select(),
     )
+    enable_auto_sync = forms.BooleanField(
+        label="Read it again by itself", required=False, initial=True, widget=Switch()
+    )
+    sync_interval_seconds = forms.TypedChoiceField(
+        label="How often",
+        choices=INTERVALS,
+        coerce=int,
+        empty_value=None,
+        required=False,
+        initial=DEFAULT_INTERVAL,
+        widget=Select(),
+    )
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
 
     def __init__(
@@ -99,6 +127,9 @@ class AccountForm(ConsoleForm):
             field: Any = self.fields[name]
             field.expected = account is None
         if account is not None:
+            interval: Any = self.fields["sync_interval_seconds"]
+            mine = (account.sync_interval_seconds, interval_words(account.sync_interval_seconds))
+            interval.choices = sorted({*INTERVALS, mine})
             for fixed in ("provider", "domain"):
                 del self.fields[fixed]
             self.fields["secret"].label = "New password or secret"
@@ -108,6 +139,11 @@ class AccountForm(ConsoleForm):
             domain.widget = forms.HiddenInput()
         else:
             domain.initial = domain.queryset.values_list("pk", flat=True).first()
+
+    def clean_sync_interval_seconds(self) -> int:
+        """As it is, where nothing was chosen."""
+        stored = self.account.sync_interval_seconds if self.account is not None else DEFAULT_INTERVAL
+        return int(self.cleaned_data["sync_interval_seconds"] or stored)
 
     def clean_regions(self) -> list[str]:
         return [name.strip() for name in str(self.cleaned_data["regions"]).split(",") if name.strip()]

@@ -11,7 +11,7 @@ from django.shortcuts import render
 
 from compute.accounts import guards, services
 from compute.accounts.actions import ACCOUNT_ACTIONS
-from compute.accounts.console.forms import LOGIN, AccountForm, ForgetForm
+from compute.accounts.console.forms import AUTO, LOGIN, AccountForm, ForgetForm
 from compute.clouds import registry
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network
@@ -23,7 +23,9 @@ from core.admin.parts import verb_named
 from core.engine.writing import Change
 from core.errors import Problem
 
-SYNC, ENABLE, DISABLE = (verb_named(ACCOUNT_ACTIONS, name) for name in ("sync", "enable", "disable"))
+SYNC, ENABLE, DISABLE, AUTO_ON, AUTO_OFF = (
+    verb_named(ACCOUNT_ACTIONS, name) for name in ("sync", "enable", "disable", "enable-auto-sync", "disable-auto-sync")
+)
 TEST = "test"
 
 
@@ -89,7 +91,7 @@ class EditAccountPage(AccountPage):
     def initial(self) -> dict[str, Any]:
         values = {
             name: getattr(self.obj, name)
-            for name in (*LOGIN, "name", "read_only", "drift_policy", "description")
+            for name in (*LOGIN, "name", "read_only", "drift_policy", "description", *AUTO)
             if name != "secret"
         }
         return {**values, "secret": "", "regions": ", ".join(self.obj.regions)}
@@ -148,3 +150,17 @@ class DisablePage(ActionPage):
 
     def done_words(self, change: Change) -> str:
         return f"Account {change.resource} is disabled. Nothing is read or sent through it; what runs at the cloud runs on."
+
+
+class AutoSyncPage(ActionPage):
+    action = AUTO_ON
+
+    def done_words(self, change: Change) -> str:
+        return f"Account {change.resource} is read by itself from now on."
+
+
+class NoAutoSyncPage(ActionPage):
+    action = AUTO_OFF
+
+    def done_words(self, change: Change) -> str:
+        return f"Account {change.resource} is read only when somebody asks for it."
