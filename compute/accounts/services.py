@@ -406,14 +406,18 @@ def _open_syncs(account: CloudAccount) -> bool:
     return Task.objects.filter(line=account.line, state__in=OPEN).exists()
 
 
-def _start_sync(account: CloudAccount, actor: Actor) -> Task:
+def _start_sync(account: CloudAccount, actor: Actor, **params: Any) -> Task:
     CloudAccount.objects.filter(pk=account.pk).update(sync_status=SyncStatus.QUEUED)
     account.sync_status = SyncStatus.QUEUED
-    return tasks.start(SYNC, account, actor=actor, line=account.line, domain_id=account.domain_id)
+    params = {name: value for name, value in params.items() if value}
+    return tasks.start(SYNC, account, actor=actor, line=account.line, domain_id=account.domain_id, params=params)
 
 
-def account_sync(account: CloudAccount, *, actor: Actor, plan_digest: str = "") -> Change:
-    """Read everything of the account from the cloud now; one run at a time."""
+def account_sync(
+    account: CloudAccount, *, actor: Actor, accepted: Mapping[str, int] | None = None, plan_digest: str = ""
+) -> Change:
+    """Read everything of the account from the cloud now; one run at a time. `accepted`: how many rows may go, by part, where so
+    many missing ones would be held back otherwise."""
     ensure(actor, f"{RIGHT}.sync", account)
     rules.check_no_plan(plan_digest)
     with _writing() as done:
@@ -424,7 +428,7 @@ def account_sync(account: CloudAccount, *, actor: Actor, plan_digest: str = "") 
             name=account.name,
             running=_open_syncs(account),
         )
-        return done(account, _start_sync(account, actor))
+        return done(account, _start_sync(account, actor, accepted=dict(accepted or {})))
 
 
 def account_auto_sync(account: CloudAccount, *, actor: Actor) -> Change:

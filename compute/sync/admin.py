@@ -14,12 +14,13 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from compute.console import related
+from compute.sync.console import ACCEPT, DecidePage, held_words, kind_words
 from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
 from core.access import Actor, visible_to
 from core.admin.actors import actor_of
 from core.admin.filters import Group, related_filter
 from core.admin.markup import NOTHING, anchor, badge, duration, moment, plural
-from core.admin.parts import Button, Drawn, Fact, Facts, Notice, Tab, Table, problem_notice
+from core.admin.parts import Button, Drawn, Fact, Facts, Notice, Offer, Tab, Table, problem_notice
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tones import Badge, Tone
@@ -33,10 +34,6 @@ RUN_BADGES = {
     INTERRUPTED: Badge(Tone.WARN, "interrupted", "Its worker stopped before the end."),
 }
 WHOLE_REGION = "all"  # the part of a region that is not read, being the same cloud as another
-PART_WORDS = {
-    "networks": "VPCs", "subnets": "networks", "loadbalancers": "load balancers", "floatingips": "elastic IPs",
-    "projects": "external projects", "all": "everything",
-}  # fmt: skip
 COUNTS = ("seen", "added", "changed", "gone", "skipped")
 
 
@@ -63,6 +60,13 @@ class SyncRunAdmin(ResourceAdmin):
         Group("attention", "Not complete", Q(state__in=(PARTIAL, FAILED, INTERRUPTED)), "warn"),
         Group("complete", "Complete", Q(state=COMPLETE)),
     )
+    pages = (("<uuid:object_id>/decide/", DecidePage, "decide"),)
+    offers = (
+        Offer(
+            "Remove what is gone", "decide", ACCEPT, icon="rule", danger=True,
+            shown=lambda run: run.awaits_decision,
+        ),
+    )  # fmt: skip
     empty_title = "No account has been read yet"
     empty_text = (
         "Open a cloud account and choose “Sync now”. A run lists what was seen, added, changed and gone, part by part."
@@ -104,7 +108,13 @@ class SyncRunAdmin(ResourceAdmin):
         )
 
     def notices(self, request: HttpRequest, obj: SyncRun) -> list[Notice]:
-        return [problem_notice(obj.problem)] if obj.problem else []
+        found = [problem_notice(obj.problem)] if obj.problem else []
+        if obj.awaits_decision:
+            text = f"{held_words(obj)} were missing at once, so nothing of them was removed."
+            hint = "If they are really gone, decide it here. If not, give the account's user back what it may see, and sync again."
+            url = self.page_url("decide", obj.pk)
+            found.append(Notice(Tone.WARN, text, hint=hint, url=url, link="Decide"))
+        return found
 
     def common_tabs(self, obj: Any) -> list[Tab]:
         return []
@@ -143,11 +153,6 @@ def run_of_task(request: HttpRequest, task: Task) -> Sequence[Any]:
 
 
 site.task_parts["account.sync"] = run_of_task
-
-
-def kind_words(part: SyncPart) -> str:
-    """What a part reads, as the lists of the console call it."""
-    return PART_WORDS.get(part.kind, part.kind)
 
 
 def part_badge(part: SyncPart) -> Badge:

@@ -244,7 +244,10 @@ def held(part: SyncPart, gone: int, total: int, word: str) -> bool:
     empty = gone == total and part.seen == 0 and total >= EMPTY_FROM
     if not empty and not (gone >= HELD_FROM and gone > total * HELD_SHARE):
         return False
-    part.state = PARTIAL
+    if gone <= part.accepted:
+        part.note(f"{gone} {word} were missing, as a person had decided on: each was asked for once more by its id.")
+        return False
+    part.state, part.held = PARTIAL, gone
     found = (
         f"none of the {total} {word} that are known here"
         if empty
@@ -252,7 +255,7 @@ def held(part: SyncPart, gone: int, total: int, word: str) -> bool:
     )
     part.note(
         f"The cloud listed {found}. So much is rarely gone at once, so nothing was removed: look at the cloud, and at whether "
-        "the account's user still sees it all there, then sync again."
+        "the account's user still sees it all there. Then sync again, or decide that it is gone."
     )
     return True
 

@@ -17,7 +17,9 @@ RUNNING, COMPLETE, PARTIAL, FAILED, INTERRUPTED = "running", "complete", "partia
 class SyncRunQuerySet(models.QuerySet["SyncRun"]):
     def for_list(self) -> SyncRunQuerySet:
         """With what a list row shows."""
-        return with_account(self.select_related("account__domain"), "account").prefetch_related("parts")
+        later = SyncRun.objects.filter(account=models.OuterRef("account"), pk__gt=models.OuterRef("pk"))
+        rows = self.annotate(superseded=models.Exists(later)).select_related("account__domain")
+        return with_account(rows, "account").prefetch_related("parts")
 
 
 class SyncRun(Base):
@@ -43,6 +45,16 @@ class SyncRun(Base):
     def __str__(self) -> str:
         return f"{self.account} {self.created_at:%Y-%m-%d %H:%M}"
 
+    @property
+    def is_held(self) -> bool:
+        """True when some part removed nothing because too much was missing. Wants the parts loaded."""
+        return any(part.held for part in self.parts.all())
+
+    @property
+    def awaits_decision(self) -> bool:
+        """Held, and not answered by a later run, of a row that `for_list()` has read."""
+        return self.is_held and not self.superseded  # type: ignore[attr-defined]
+
 
 class SyncPart(models.Model):
     """One (region, kind) of a run, with what was found and why something was left out."""
@@ -62,6 +74,7 @@ class SyncPart(models.Model):
     unchanged = models.PositiveIntegerField(default=0)
     gone = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
+    held = models.PositiveIntegerField(default=0)  # so many would have gone, and were kept until a person decides
     notes = models.JSONField(default=list)
     problem = models.JSONField(null=True)
     started_at = models.DateTimeField(auto_now_add=True)
@@ -74,6 +87,12 @@ class SyncPart(models.Model):
         return f"{self.region} {self.kind}"
 
     unnoted = 0  # notes that were not kept
+    accepted = 0  # so many may go, since a person decided on as many
+
+    @property
+    def place(self) -> str:
+        """Names the part in decisions on runs."""
+        return f"{self.region}/{self.kind}"
 
     def note(self, text: str) -> None:
         """Say one thing about the part. The first fifty are kept, the rest are counted. A name of the cloud's in it may be long

@@ -49,6 +49,7 @@ class Reading:
         self.context.check_cancel()
         with self.context.owning():
             part = SyncPart.objects.create(run=self.run, region=region, kind=kind)
+        part.accepted = int(self.context.task.params.get("accepted", {}).get(part.place, 0))
         try:
             read(part)
         except Cancelled:

@@ -14,7 +14,7 @@ class SyncPartSerializer(serializers.ModelSerializer[Any]):
     class Meta:
         model = SyncPart
         fields = (
-            "region", "kind", "state", "seen", "added", "changed", "unchanged", "gone", "skipped", "notes", "problem",
+            "region", "kind", "state", "seen", "added", "changed", "unchanged", "gone", "skipped", "held", "notes", "problem",
             "started_at", "ended_at",
         )  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""Runs of sync in the API, with their parts; only read."""
+"""Runs of sync in the API, with their parts, and the decision on one that was held."""
 
 from __future__ import annotations
 
+from compute.sync.actions import SYNC_RUN_ACTIONS
 from compute.sync.filters import SyncRunFilterSet
 from compute.sync.models import SyncRun
 from compute.sync.serializers import SyncRunSerializer
@@ -15,3 +16,4 @@ class SyncRunViewSet(ResourceViewSet):
     queryset = SyncRun.objects.for_list()
     serializer_class = SyncRunSerializer
     filterset_class = SyncRunFilterSet
+    actions = SYNC_RUN_ACTIONS

@@ -1,0 +1,59 @@
+"""The page on which a person decides what becomes of rows that a sync held back, and the words for parts of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from compute.sync.actions import SYNC_RUN_ACTIONS
+from compute.sync.models import SyncPart, SyncRun
+from core.admin.changepage import ChangePage
+from core.admin.parts import verb_named
+from core.engine.plan import words
+from core.engine.writing import Change
+
+ACCEPT = verb_named(SYNC_RUN_ACTIONS, "accept-removals")
+PART_WORDS = {
+    "networks": "VPCs", "subnets": "networks", "loadbalancers": "load balancers", "floatingips": "elastic IPs",
+    "projects": "external projects", "all": "everything",
+}  # fmt: skip
+
+
+def kind_words(part: SyncPart) -> str:
+    """What a part reads, as the lists of the console call it."""
+    return PART_WORDS.get(part.kind, part.kind)
+
+
+def held_words(run: SyncRun) -> str:
+    """What a run held back: `57 load balancers in south-1 and 3 external projects`."""
+    told = [
+        f"{part.held} {kind_words(part)}{f' in {part.region}' if part.region else ''}"
+        for part in run.parts.all()
+        if part.held
+    ]
+    return words(told)
+
+
+class DecidePage(ChangePage):
+    """Confirms that what was missing at once is really gone."""
+
+    danger = True
+    title = "Remove what is gone"
+
+    def get_intro(self) -> str:
+        return (
+            f"In this run of {self.obj.account} {held_words(self.obj)} were missing at once. If you decide that they are gone, the "
+            "account is read again: what is still missing then, and of which the cloud says by its id that it is not there, is "
+            "removed here, with everything in it. If more is missing by then, it is held back again. Nothing is touched at the "
+            "cloud."
+        )
+
+    def why_not(self) -> str:
+        return ACCEPT.why_not(self.obj, self.actor)
+
+    @property
+    def confirm_label(self) -> str:  # type: ignore[override]
+        return f"Remove {held_words(self.obj)} here"
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        return ACCEPT.perform(self.obj, actor=self.actor)
