@@ -246,7 +246,7 @@ def test_what_is_mirrored_is_only_read(ground: Ground, resource: str) -> None:
     ):
         body = problem(response, 405, "MethodNotAllowedError")
         assert "GET" in response.headers["Allow"] and body["detail"]
-    assert client.get(at(resource, f"{row.pk}/")).json()["can"] == {}
+    assert not any(client.get(at(resource, f"{row.pk}/")).json()["can"].values())
 
 
 @pytest.mark.parametrize("field", ["project", "manager", "network", "eip"])
