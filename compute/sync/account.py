@@ -19,6 +19,9 @@ from compute.accounts.services import identity_of, same_regions
 from compute.clouds.errors import CloudError, Unsupported
 from compute.clouds.ports import Cloud, Region
 from compute.clouds.specs import AccountInfo, State
+from compute.eips.models import Eip
+from compute.loadbalancers.models import LoadBalancer
+from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject
 from compute.regions.models import CloudRegion
 from compute.sync.balancers import BalancerSync
@@ -70,16 +73,19 @@ def _scopes(reading: Reading, info: AccountInfo) -> Scopes:
 
 
 def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPort) -> None:
-    for kind, reader in (
-        ("networks", Vpcs),
-        ("subnets", Networks),
-        ("loadbalancers", BalancerSync),
-        ("floatingips", Eips),
-    ):
+    kinds: tuple[tuple[str, Any, Any], ...] = (
+        ("networks", Vpcs, Vpc),
+        ("subnets", Networks, Network),
+        ("loadbalancers", BalancerSync, LoadBalancer),
+        ("floatingips", Eips, Eip),
+    )
+    for kind, reader, model in kinds:
+        rows = model.objects.filter(manager=reading.manager, region=region, deleted_at=None)
         reading.part(
             region.name,
             kind,
             lambda part, reader=reader: reader(reading, scopes, part, region, ports).read(),  # type: ignore[misc]
+            known=rows.exists,
         )
     with reading.context.owning():
         CloudRegion.objects.filter(pk=region.pk).update(last_sync_at=timezone.now())

@@ -12,6 +12,7 @@ from core.access import Owner
 from core.models import Base
 
 RUNNING, COMPLETE, PARTIAL, FAILED, INTERRUPTED = "running", "complete", "partial", "failed", "interrupted"
+NOT_OFFERED = "not offered"  # of a part: the cloud has no such service, and nothing of it is known here
 
 
 class SyncRunQuerySet(models.QuerySet["SyncRun"]):

@@ -15,10 +15,10 @@ from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
 from django.utils import timezone
 
 from compute.accounts.models import CloudAccount, CloudProvider
-from compute.clouds.errors import CloudError, Unauthorised
+from compute.clouds.errors import CloudError, Unauthorised, Unsupported
 from compute.clouds.soundness import check_sound
 from compute.clouds.specs import State
-from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, RUNNING, SyncPart, SyncRun
+from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, NOT_OFFERED, PARTIAL, RUNNING, SyncPart, SyncRun
 from core.access import Actor, product_actor
 from core.errors import InternalError, Problem
 from core.tasks.runner import Cancelled, Context, LeaseLost
@@ -44,8 +44,11 @@ class Reading:
         """The local project that owns what is in a cloud project; None when we cannot see that project."""
         return self.projects.get(external_id) or self.account.project_id
 
-    def part(self, region: str, kind: str, read: Callable[[SyncPart], None]) -> None:
-        """Read one part and store how it ended. It is complete only when everything in it was read."""
+    def part(
+        self, region: str, kind: str, read: Callable[[SyncPart], None], *, known: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Read one part and store how it ended. It is complete only when everything in it was read. `known`: whether there are
+        rows of it here, which a cloud that does not offer it leaves unread (A16)."""
         self.context.check_cancel()
         with self.context.owning():
             part = SyncPart.objects.create(run=self.run, region=region, kind=kind)
@@ -56,6 +59,12 @@ class Reading:
             part.note(f"stopped by a person when {part.seen} had been read")
             self._close(part, INTERRUPTED)
             raise
+        except Unsupported as error:
+            if known():
+                part.problem = error.as_dict()
+            else:
+                part.note(error.detail)
+            self._close(part, FAILED if part.problem else NOT_OFFERED)
         except Exception as error:
             if ends_the_run(error) and not isinstance(error, Unauthorised):
                 raise  # the worker may write no more
