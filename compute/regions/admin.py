@@ -16,7 +16,7 @@ from core.access import Actor
 from core.admin.actors import actor_of
 from core.admin.filters import related_filter
 from core.admin.markup import NOTHING, code, moment
-from core.admin.parts import Fact, Facts
+from core.admin.parts import Fact, Facts, Table
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tones import Badge
@@ -54,12 +54,13 @@ class CloudRegionAdmin(ResourceAdmin):
 
     def overview(self, request: HttpRequest, obj: CloudRegion) -> Sequence[Any]:
         actor = actor_of(request)
-        endpoints = [line for line in obj.endpoints.replace(";", "\n").splitlines() if line.strip()]
+        services = [line.partition("=") for line in obj.endpoints.split()]
         facts = [
             Fact("Account", related(obj.manager.account, actor)),
             Fact("Name at the cloud", code(obj.external_id)),
             Fact("Last read", moment(obj.last_sync_at)),
             Fact("Same cloud as", obj.same_as or NOTHING, hint="It is not read twice." if obj.same_as else ""),
-            *(Fact("Endpoint", code(line.strip())) for line in endpoints),
         ]
-        return (Facts("About this region", facts),)
+        rows = [[service.replace("-", " "), code(url)] for service, _, url in services if url]
+        table = Table("Services", ["Service", "Endpoint"], rows, empty="They come with the next sync.")
+        return (Facts("About this region", facts), table)

@@ -42,6 +42,10 @@ class AuditEventAdmin(ResourceAdmin):
     def base_rows(self) -> QuerySet[Any]:
         return AuditEvent.objects.all()
 
+    def object_title(self, obj: AuditEvent) -> str:
+        kind = site.kind_word(obj.kind)
+        return f"{kind[:1].upper()}{kind[1:]} {obj.object_name}: {event_word(obj)}"
+
     @admin.display(description="When", ordering="id")
     def when(self, obj: AuditEvent) -> SafeString:
         return moment(obj.at)
