@@ -28,6 +28,7 @@ from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
 from compute.loadbalancers.console.words import our_badge, row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
+from compute.loadbalancers.state import busy_rows
 from core.access import Actor
 from core.admin.actors import actor_of
 from core.admin.ages import age_fact
@@ -58,7 +59,7 @@ class TreeAdmin(ManagedAdmin):
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
         row.open_tasks = list(Task.objects.filter(line=self.balancer(row).line, state__in=OPEN).order_by("id")[:5])
-        row.busy = {entry["id"] for task in row.open_tasks for entry in task.change_set}
+        row.busy = busy_rows(self.balancer(row).pk) if row.open_tasks else set()
         return row
 
     def page_moves(self, obj: Any) -> bool:

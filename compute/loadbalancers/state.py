@@ -89,7 +89,7 @@ def refresh(lb: LoadBalancer) -> None:
         lb.status,
         *(word for changes in (pool_changes, listener_changes, member_changes) for _, word, _ in changes),
     }
-    if lb.failure is not None and not words & FAILED_WORDS:
+    if lb.failure is not None and words <= SETTLED_WORDS:
         lb.failure = None
         lb.save(update_fields=["failure"])
 
@@ -110,7 +110,8 @@ def _own(row: Any, wanted: Mapping[str, Any], busy: set[str], enabled: bool) -> 
     )
 
 
-FAILED_WORDS = {Status.CREATE_FAILED, Status.SYNC_CONF_FAILED, Status.DELETE_FAILED}
+# Nothing that people want of such a row waits.
+SETTLED_WORDS = {Status.ENABLED, Status.DISABLED, Status.UNKNOWN}
 # A group or backend with several uses shows the one that needs attention most.
 _URGENCY = (
     "create_failed", "sync_conf_failed", "delete_failed", "unknown", "deleting", "creating", "sync_conf", "init", "disabled", "enabled",

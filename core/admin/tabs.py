@@ -234,7 +234,7 @@ def cloud(mirrors: Sequence[Mirror]) -> Any:
 def out_of_step(mirror: Mirror) -> dict[str, Standing]:
     """The mapped fields in which wanted, accepted and seen values are not all the same."""
     row = mirror.row
-    if not row.external_id:
+    if not row.external_id or getattr(row, "delete_requested_at", None) is not None:
         return {}
     standings = merge(mirror.wanted, row.applied, row.observed, tuple(mirror.wanted)).standings
     in_motion = mirror.at_work or row.provisioning_status.startswith("PENDING")

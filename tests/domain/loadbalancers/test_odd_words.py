@@ -89,6 +89,17 @@ def test_a_reason_against_the_whole_goes_with_its_cause(world: World) -> None:
     assert lb.failure is None
 
 
+def test_a_reason_stays_while_something_of_it_waits(world: World) -> None:
+    """A listener that was never made, since its scheduler is not offered, is no failure of its own: the balancer keeps the reason."""
+    lb = world.created()
+    LoadBalancer.objects.filter(pk=lb.pk).update(failure={"detail": "cannot be planned"})
+    Listener.objects.create(loadbalancer=lb, name="waiting", listener_type="http", listener_port=81)
+    services.loadbalancer_sync(lb, actor=world.actor)
+    world.work()
+    lb.refresh_from_db()
+    assert lb.failure is not None
+
+
 def test_an_elastic_ip_that_the_cloud_lost_can_be_taken_off(world: World) -> None:
     external_id = world.cloud.floating_ip(REGION, world.external_net, world.cloud_project)
     world.sync()
