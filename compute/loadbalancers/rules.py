@@ -84,11 +84,13 @@ def check_vip_address(address: str, *, cidr: str, pools: Sequence[Mapping[str, s
     """LB-C6: inside the network's usable ranges and not in use. Returns the canonical form."""
     canonical = parse_address(address)
     value = ipaddress.ip_address(canonical)
-    if not cidr:
+    try:
+        inside = value in ipaddress.ip_network(cidr, strict=False)
+    except ValueError:  # none yet, or none that is one
         raise InputParameterError(
-            "This network has no range of addresses yet.", field="network", hint="Choose another one."
-        )
-    if value not in ipaddress.ip_network(cidr, strict=False):
+            "This network has no range of addresses.", field="network", hint="Choose another one."
+        ) from None
+    if not inside:
         raise InputParameterError(f"{canonical} is not inside the network {cidr}.", field="address")
     if pools and not any(_in_pool(canonical, pool) for pool in pools):
         ranges = ", ".join(f"{p['start']} to {p['end']}" for p in pools)

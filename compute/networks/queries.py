@@ -33,5 +33,8 @@ def network_for_address(address: str, *, own: Network | None, **place: Any) -> N
 
 
 def _holds(network: Network, address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    """A subnet may have no range yet, as one that waits for its prefix."""
-    return bool(network.cidr) and address in ipaddress.ip_network(network.cidr, strict=False)
+    """A subnet may have no range yet, as one that waits for its prefix, or none that is one."""
+    try:
+        return address in ipaddress.ip_network(network.cidr, strict=False)
+    except ValueError:
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compute.loadbalancers.choices import Status
+from compute.loadbalancers.choices import MISSING, Status
 from core.admin.tones import Badge, Tone
 
 TONE_OF_STATUS = {
@@ -41,13 +41,17 @@ MEANING = {
 def our_badge(row: Any) -> Badge:
     """Our word for a row."""
     status = Status(row.status)
+    if status == Status.UNKNOWN and getattr(row, "provisioning_status", "") == MISSING:
+        return Badge(
+            Tone.WARN, "missing", "The cloud had it and does not show it any more: somebody removed it outside."
+        )
     return Badge(TONE_OF_STATUS[status], str(status.label))
 
 
 def cloud_badge(row: Any) -> Badge | None:
     """The cloud's word for a row; None while it does not exist there."""
     operating, provisioning = row.operating_status, row.provisioning_status
-    if not (operating or provisioning):
+    if not (operating or provisioning) or provisioning == MISSING:
         return None
     if provisioning == "ERROR" or not operating:
         tone = {"ERROR": Tone.BAD, "ACTIVE": Tone.OK}.get(provisioning, Tone.MOTION)

@@ -48,7 +48,8 @@ def test_its_port_and_what_it_cannot_do_are_told(world: World, odd: Listener) ->
     assert refused.value.field == "backend_group"
 
 
-def test_a_network_without_a_range_holds_no_address(world: World) -> None:
+@pytest.mark.parametrize("cidr", ["", "nonsense"])
+def test_a_network_without_a_range_holds_no_address(world: World, cidr: str) -> None:
     Network.objects.create(
         name="later",
         manager=world.manager,

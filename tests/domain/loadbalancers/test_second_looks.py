@@ -11,8 +11,10 @@ from compute.accounts.models import CloudAccount
 from compute.clouds.memory.balancer import Balancer
 from compute.eips.models import Eip
 from compute.loadbalancers import services
+from compute.loadbalancers.console.words import row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.previews import preview
+from core.admin.tones import Tone
 from core.tasks import services as tasks
 from core.tasks.models import Task, TaskStep
 from core.tasks.runner import run_task
@@ -139,6 +141,7 @@ def test_under_hold_a_removed_listener_says_so_until_it_is_there_again(world: Wo
     world.sync()
     row.refresh_from_db()
     assert (row.provisioning_status, row.status, row.changed_outside) == ("DELETED", "unknown", True)
+    assert [(b.tone, b.text) for b in row_badges(row)] == [(Tone.WARN, "missing")], "and no page waits for it"
 
 
 # --- what several pools share ---------------------------------------------------------------------------------------------
