@@ -28,7 +28,6 @@ from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
 from compute.loadbalancers.console.words import our_badge, row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
-from compute.loadbalancers.state import busy_rows
 from core.access import Actor
 from core.admin.actors import actor_of
 from core.admin.ages import age_fact
@@ -40,6 +39,8 @@ from core.admin.tabs import Mirror
 from core.admin.tones import Badge, Tone
 from core.admin.words import task_title
 from core.tasks.models import OPEN, Task
+
+SHOWN_TASKS = 5  # of those that are at work on a tree, on its pages
 
 
 class TreeAdmin(ManagedAdmin):
@@ -58,8 +59,9 @@ class TreeAdmin(ManagedAdmin):
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
-        row.open_tasks = list(Task.objects.filter(line=self.balancer(row).line, state__in=OPEN).order_by("id")[:5])
-        row.busy = busy_rows(self.balancer(row).pk) if row.open_tasks else set()
+        at_work = list(Task.objects.filter(line=self.balancer(row).line, state__in=OPEN).order_by("id"))
+        row.busy = {entry["id"] for task in at_work for entry in task.change_set}
+        row.open_tasks = at_work[:SHOWN_TASKS]
         return row
 
     def page_moves(self, obj: Any) -> bool:
