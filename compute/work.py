@@ -1,9 +1,17 @@
-"""What jobs of this app share: a watch that proves ownership before each write and lists writes on the task."""
+"""What the jobs of this app share: the marker of what we make at clouds, and a watch that proves ownership before each write and
+lists writes on the task."""
 
 from __future__ import annotations
 
+from django.conf import settings
+
 from compute.clouds.calls import Call
 from core.tasks.runner import Context
+
+
+def tag_of(row: object) -> str:
+    """Our marker at the cloud: what carries it was made by this installation for that row."""
+    return f"skydeck:{settings.SKYDECK_INSTALLATION}:{row}"
 
 
 class TaskWatch:

@@ -34,6 +34,15 @@ class AccountPort(Protocol):
     def projects(self) -> Iterator[State]:
         """The projects that the credential can see, kind "project"; `fields`: name, description, enabled, domain_id."""
 
+    def find_project(self, tag: str) -> State | None:
+        """The project that carries the tag; None when there is none. For credentials that see all projects."""
+
+    def create_project(self, name: str, *, tag: str, description: str = "") -> State:
+        """A new project in the domain of the credential's own. Raises `Refused`: 409 where the name is taken."""
+
+    def join_project(self, external_id: str) -> None:
+        """Give our own user the role `PROJECT_ROLE` in a project; harmless when it has it. Raises `Refused`, `Gone`."""
+
 
 class NetworkPort(Protocol):
     """Networks, subnets, floating IPs of one region."""

@@ -73,6 +73,9 @@ class ServiceCheck:
     ms: int = 0
 
 
+# The role that an account's user gets in the projects that are made through it.
+PROJECT_ROLE = "admin"
+
 # How far a credential sees. One login sees all projects, or its own and there is no other, or its own and each of the others
 # is seen by a login of its own.
 SEES_ALL, SEES_OWN, SEES_EACH = "all", "own", "each"

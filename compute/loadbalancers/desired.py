@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.conf import settings
-
 from compute.clouds.specs import BalancerSpec, ListenerSpec, MemberSpec, PoolSpec
 from compute.eips.models import Eip
 from compute.loadbalancers.choices import ALGORITHM_OF, StickyType
 from compute.loadbalancers.models import Backend, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.plan import CASCADE, CREATE, DELETE, Wanted, WantedTree
+from compute.projects.queries import pending_project
+from compute.work import tag_of
 from core.engine.changes import plain
 from core.engine.plan import Step
 
@@ -28,11 +28,6 @@ FIELD_OF = {
     "sticky_session_cookie": "session_persistence",
     "loadbalancer": "port_id",
 }
-
-
-def tag_of(row: object) -> str:
-    """Our marker at the cloud: what carries it was made by this installation for that row."""
-    return f"skydeck:{settings.SKYDECK_INSTALLATION}:{row}"
 
 
 def balancer_fields(lb: LoadBalancer) -> dict[str, Any]:
@@ -123,7 +118,8 @@ class _Scope:
 
 
 def wanted_tree(lb: LoadBalancer, change_set: ChangeSet | None = None) -> WantedTree:
-    """The balancer's tree as people want it, with what this change set may send (None: everything). Five queries."""
+    """The balancer's tree as people want it, with what this change set may send (None: everything). Five queries, one more
+    for a balancer that has no cloud project yet."""
     scope = _Scope(change_set)
     listeners = Listener.objects.filter(loadbalancer=lb, deleted_at=None).order_by("listener_port", "id")
     pools = (
@@ -143,7 +139,19 @@ def wanted_tree(lb: LoadBalancer, change_set: ChangeSet | None = None) -> Wanted
         pools=tuple(_pool(row, scope) for row in pools),
         members=tuple(_member(row, pool_labels, scope) for row in members),
         floating_ips=tuple(_floating_ips(lb, scope, change_set)),
+        project=_project(lb) if lacks_project(lb) else None,
     )
+
+
+def lacks_project(lb: LoadBalancer) -> bool:
+    """True for a balancer that has no place at its cloud yet: it is not there, and no cloud project stands for its own."""
+    own = lb.manager.account.project_id == lb.project_id
+    return not (lb.external_id or lb.external_project_id or own)
+
+
+def _project(lb: LoadBalancer) -> Wanted | None:
+    row = pending_project(lb.manager.account, lb.project)
+    return Wanted(kind="project", row=str(row.pk), label=row.name, where=lb.manager.account.name) if row else None
 
 
 def _balancer(lb: LoadBalancer, scope: _Scope) -> Wanted:

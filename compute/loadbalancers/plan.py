@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compute.clouds.specs import CHANGEABLE, BalancerCapabilities, State, TreeState
+from compute.clouds.specs import CHANGEABLE, PROJECT_ROLE, BalancerCapabilities, State, TreeState
 from compute.loadbalancers.choices import algorithm_word
 from core.engine.merge import Standing, merge
 from core.engine.plan import Impact, Plan, Step, words
@@ -19,7 +19,7 @@ from core.errors import NotEmptyError
 CREATE, DELETE, CASCADE = "create", "delete", "cascade"
 KIND_WORDS = {
     "loadbalancer": "load balancer", "listener": "listener", "pool": "backend group", "member": "backend",
-    "floatingip": "elastic IP",
+    "floatingip": "elastic IP", "project": "cloud project",
 }  # fmt: skip
 FIELD_WORDS = {
     "enabled": "enabled", "connection_limit": "connection limit", "default_pool": "backend group",
@@ -58,16 +58,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class WantedTree:
-    """A whole balancer as people want it."""
+    """A whole balancer as people want it. `project`: the cloud project that has to be made before it."""
 
     balancer: Wanted
     listeners: tuple[Wanted, ...] = ()
     pools: tuple[Wanted, ...] = ()
     members: tuple[Wanted, ...] = ()
     floating_ips: tuple[Wanted, ...] = ()
+    project: Wanted | None = None
 
     def all(self) -> tuple[Wanted, ...]:
-        return (self.balancer, *self.listeners, *self.pools, *self.members, *self.floating_ips)
+        before = (self.project,) if self.project is not None else ()
+        return (*before, self.balancer, *self.listeners, *self.pools, *self.members, *self.floating_ips)
 
     def by_row(self) -> dict[str, Wanted]:
         return {w.row: w for w in self.all()}
@@ -146,6 +148,8 @@ def plan(wanted: WantedTree, observed: TreeState | None) -> Plan:
     maker = _Maker(wanted, sight, making)
     steps: list[Step] = []
     if root.row in making:
+        if wanted.project is not None:
+            steps.append(maker.create(wanted.project))
         steps.append(maker.create(root))
     steps += [maker.delete(w) for w in wanted.listeners if maker.deletes(w)]
     for pool in wanted.pools:
@@ -195,7 +199,7 @@ def _to_create(wanted: WantedTree, sight: Sight) -> frozenset[str]:
     def absent(item: Wanted) -> bool:
         return item.row not in sight.states and not item.external_id and not item.tombstone
 
-    rows = {w.row: w for w in wanted.all() if absent(w) and w.kind != "floatingip"}
+    rows = {w.row: w for w in wanted.all() if absent(w) and w.kind not in ("floatingip", "project")}
     making = {row for row, w in rows.items() if w.allows(CREATE)}
     changed = True
     while changed:
@@ -207,6 +211,8 @@ def _to_create(wanted: WantedTree, sight: Sight) -> frozenset[str]:
     binds = any(_binds(w) for w in wanted.floating_ips)
     if (making or binds) and wanted.balancer.row in rows:
         making.add(wanted.balancer.row)
+        if wanted.project is not None:
+            making.add(wanted.project.row)
     return frozenset(making)
 
 
@@ -240,6 +246,8 @@ class _Maker:
     def create(self, item: Wanted) -> Step:
         after = self._words(item, {**item.fixed, **item.desired})
         needs = [item.parent, str(item.desired.get("default_pool", "")), self.wanted.balancer.row]
+        if item.kind == "loadbalancer" and self.wanted.project is not None:
+            needs.append(self.wanted.project.row)
         return Step(
             verb="create",
             kind=item.kind,
@@ -247,7 +255,7 @@ class _Maker:
             sentence=_create_sentence(item, after),
             after={k: v for k, v in after.items() if v not in ("", None, {}, [])},
             row=item.row,
-            needs=tuple(n for n in needs if n in self.making and n != item.row),
+            needs=tuple(n for n in needs if n in self.making and n != item.row) if item.kind != "project" else (),
         )
 
     def delete(self, item: Wanted) -> Step:
@@ -424,6 +432,8 @@ def _create_sentence(item: Wanted, after: Mapping[str, Any]) -> str:
         return f"Create listener {item.label} that sends to backend group {after['default_pool']}."
     if item.kind == "pool":
         return f"Create backend group {item.label} ({after.get('protocol')}, {algorithm_word(str(after.get('algorithm', '')))})."
+    if item.kind == "project":
+        return f"Create project {item.label} in the cloud of account {item.where}, and give the account's user the role {PROJECT_ROLE} in it."
     if item.kind == "member":
         return f"Add backend {item.label} with weight {after.get('weight')}."
     return f"Create {KIND_WORDS[item.kind]} {item.label}."

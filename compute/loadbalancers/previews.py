@@ -56,7 +56,8 @@ def preview(call: Callable[[], Change]) -> Plan:
         )
     if tree is not None and tree.balancer.provisioning == "ERROR" and not wanted.balancer.tombstone:
         notes.append("The load balancer is in ERROR at the cloud, which allows no change but its deletion.")
-    return replace(made, warnings=(*notes, *_quota_notes(lb, made, region)))
+    limits = () if wanted.project is not None else _quota_notes(lb, made, region)
+    return replace(made, warnings=(*notes, *limits))
 
 
 @contextmanager

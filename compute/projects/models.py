@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from compute.accounts.models import with_account
+from compute.projects.choices import ProjectStatus, Source
 from core.access import Owner
 from core.models import Base, order_of
 
@@ -20,17 +21,23 @@ class ExternalProjectQuerySet(models.QuerySet["ExternalProject"]):
 
 
 class ExternalProject(Base):
-    """A project at the cloud."""
+    """A project at the cloud, or one that is to be made there (`external_id` is empty until then).
+
+    `project_src`: who mapped it. `failure`: why it could not be made, the problem of the last refused step.
+    """
 
     owner = Owner(project="project_id", domain="account__domain_id")
 
     account = models.ForeignKey("compute.CloudAccount", on_delete=models.CASCADE, related_name="external_projects")
     project = models.ForeignKey("identity.Project", null=True, on_delete=models.SET_NULL, related_name="+")
+    project_src = models.CharField(max_length=8, choices=Source.choices, default=Source.CLOUD, editable=False)
     name = models.CharField(max_length=255)
     description = models.CharField(max_length=255, blank=True, default="")
-    external_id = models.CharField(max_length=128)
+    external_id = models.CharField(max_length=128, blank=True, default="")
     external_domain_id = models.CharField(max_length=128, blank=True, default="")
-    status = models.CharField(max_length=24, default="available")
+    status = models.CharField(max_length=24, choices=ProjectStatus.choices, default=ProjectStatus.AVAILABLE)
+    failure = models.JSONField(null=True, blank=True, editable=False)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = ExternalProjectQuerySet.as_manager()
@@ -41,8 +48,15 @@ class ExternalProject(Base):
         indexes = [order_of("externalproject_order", "name")]
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "external_id"], condition=Q(deleted_at=None), name="externalproject_external"
-            )
+                fields=["account", "external_id"],
+                condition=Q(deleted_at=None) & ~Q(external_id=""),
+                name="externalproject_external",
+            ),
+            models.UniqueConstraint(
+                fields=["account", "project"],
+                condition=Q(deleted_at=None, external_id=""),
+                name="externalproject_made_once",
+            ),
         ]
 
     def __str__(self) -> str:

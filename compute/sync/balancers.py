@@ -18,13 +18,14 @@ from compute.accounts.models import with_account
 from compute.clouds.errors import CloudError, Gone, Unreachable
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
-from compute.loadbalancers import desired, state
+from compute.loadbalancers import state
 from compute.loadbalancers.mirror.burying import bury_tree
-from compute.loadbalancers.mirror.importing import import_balancer
+from compute.loadbalancers.mirror.importing import free_name, import_balancer
 from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import LoadBalancer
 from compute.loadbalancers.reconcile.looking import tree_in_flight
 from compute.networks.models import Network
+from compute.projects.choices import Source
 from compute.regions.models import CloudRegion
 from compute.sync.bulk import chunks, first_sight, held
 from compute.sync.children import Children, whole_tree
@@ -32,6 +33,7 @@ from compute.sync.inflight import IN_FLIGHT
 from compute.sync.models import SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
 from compute.sync.scopes import Covered, OpenPort, Scope, Scopes, is_gone, not_read
+from compute.work import tag_of
 from core.audit.services import record
 from core.ids import is_id
 from identity.models import Project
@@ -62,12 +64,40 @@ class BalancerSync:
     def read(self) -> None:
         """Stream the flat list, through every login, read what moved, then remove what a complete listing lacks."""
         began = self.reading.context.now()
+        self._follow()
 
         def read_scope(scope: Scope, port: Region) -> None:
             self._read_scope(scope, port.balancer, began)
 
         covered = self.scopes.read(self.part, self.ports, read_scope)
         self._gone(covered, began)
+
+    def _follow(self) -> None:
+        """What nobody gave to another project by hand belongs to whom its cloud project belongs (spec 1.7)."""
+        rows = LoadBalancer.objects.filter(**self.place, project_src=Source.CLOUD, deleted_at=None)
+        pairs = rows.order_by().values_list("external_project_id", "project_id").distinct()
+        moved = {
+            external_id for external_id, owner in pairs if self.reading.local_project(external_id) not in (owner, None)
+        }
+        for external_id in sorted(moved):
+            owner = Project.objects.select_related("domain").get(pk=self.reading.local_project(external_id))
+            for pk in rows.filter(external_project_id=external_id).exclude(project=owner).values_list("pk", flat=True):
+                with self.reading.context.owning():
+                    self._give(pk, owner)
+
+    def _give(self, pk: Any, owner: Project) -> None:
+        row = with_account(LoadBalancer.objects.select_for_update(of=("self",)).select_related("project")).get(pk=pk)
+        before = {"project": str(row.project_id), "name": row.name}
+        row.project, row.version = owner, row.version + 1
+        row.name = free_name(row, LoadBalancer, row.name, row)
+        row.save(update_fields=["project", "name", "version", "updated_at"])
+        after = {"project": str(owner.pk), "name": row.name}
+        changed = [name for name in after if after[name] != before[name]]
+        record(
+            self.reading.actor, "update", row, note="its cloud project belongs to another project now",
+            before={n: before[n] for n in changed}, after={n: after[n] for n in changed},
+            task_id=self.reading.context.task.pk,
+        )  # fmt: skip
 
     def _read_scope(self, scope: Scope, port: BalancerPort, began: datetime) -> None:
         moved: list[State] = []
@@ -237,7 +267,7 @@ class BalancerSync:
 
 def _marked(item: State) -> list[str]:
     """The ids of our rows that a balancer's tags name."""
-    marker = desired.tag_of("")
+    marker = tag_of("")
     named = (tag.removeprefix(marker) for tag in item.tags if tag.startswith(marker))
     return [one for one in named if is_id(one)]
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from compute.clouds.errors import CloudError, Unsupported
 from compute.clouds.memory.server import keystone
+from compute.clouds.memory.server.desk import Desk
 from compute.clouds.memory.states import state
+from compute.clouds.memory.store import Doc
 from compute.clouds.memory.wire import Request, Wire
-from compute.clouds.specs import SEES_ALL, SEES_EACH, SEES_OWN, AccountInfo, ServiceCheck, State
+from compute.clouds.specs import PROJECT_ROLE, SEES_ALL, SEES_EACH, SEES_OWN, AccountInfo, ServiceCheck, State
 
 SERVICES = ("network", "load-balancer")
 PATHS = {"network": "/v2.0/networks", "load-balancer": "/v2.0/lbaas/loadbalancers"}
@@ -55,6 +57,23 @@ class Account:
         path = "/v3/projects" if self._wire.who().is_admin else "/v3/auth/projects"
         for doc in self._wire.send(Request("identity", "GET", path, keystone.projects)):
             yield state("project", doc)
+
+    def find_project(self, tag: str) -> State | None:
+        path = "/v3/projects"
+        docs = self._wire.send(Request("identity", "GET", path, lambda desk: keystone.tagged_projects(desk, tag)))
+        return state("project", docs[0]) if docs else None
+
+    def create_project(self, name: str, *, tag: str, description: str = "") -> State:
+        def make(desk: Desk) -> Doc:
+            return keystone.create_project(desk, name, tag=tag, description=description)
+
+        return state("project", self._wire.send(Request("identity", "POST", "/v3/projects", make)))
+
+    def join_project(self, external_id: str) -> None:
+        path = f"/v3/projects/{external_id}/users/{self._wire.who().user_id}/roles/{PROJECT_ROLE}"
+        self._wire.send(
+            Request("identity", "PUT", path, lambda desk: keystone.grant(desk, external_id, PROJECT_ROLE), status=204)
+        )
 
     def _reader(self, service: str, region: str) -> Callable[[], object]:
         def read() -> object:

@@ -10,14 +10,14 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from compute.clouds import calls
 from compute.clouds.errors import CloudError, Refused, Unauthorised, Unreachable, Unsupported
 from compute.clouds.openstack import api, errors, translate
 from compute.clouds.openstack.api import Json
 from compute.clouds.openstack.session import CloudSession, Sessions, identity_url, regions_of
-from compute.clouds.specs import SEES_ALL, SEES_EACH, SEES_OWN, AccountInfo, ServiceCheck, State
+from compute.clouds.specs import PROJECT_ROLE, SEES_ALL, SEES_EACH, SEES_OWN, AccountInfo, ServiceCheck, State
 
 # Service, the version that its address ends with, a cheap listing and its key, and whether the product cannot do without it.
 CHECKED = (
@@ -136,6 +136,38 @@ class OpenStackAccount:
             rows = (row for row in rows if row["id"] == access.project_id)
         yield from map(translate.project, rows)
 
+    def find_project(self, tag: str) -> State | None:
+        """One call."""
+        rows = _projects(self._sessions.session(), self._url("/projects"), tags=tag)
+        return next(map(translate.project, rows), None)
+
+    def create_project(self, name: str, *, tag: str, description: str = "") -> State:
+        """One call. The domain is that of the project that the credential is scoped to."""
+        body = {
+            "name": name, "description": description, "enabled": True, "tags": [tag],
+            "domain_id": self._sessions.access().project_domain_id,
+        }  # fmt: skip
+        return translate.project(self._identity_object("/projects", "project", body))
+
+    def join_project(self, external_id: str) -> None:
+        """Two calls: Keystone grants roles by id."""
+        session = self._sessions.session()
+        place = session.place("identity")
+        response = session.get(f"{self._url('/roles')}?{urlencode({'name': PROJECT_ROLE})}")
+        roles = api.rows_of(response, api.body_of(response, place), "roles", place)
+        if not roles:
+            raise Refused(f"Keystone has no role “{PROJECT_ROLE}” to give to the account's user.")
+        user_id = self._sessions.access().user_id
+        session.put(self._url(f"/projects/{external_id}/users/{user_id}/roles/{roles[0]['id']}"))
+
+    def _identity_object(self, path: str, key: str, body: Json) -> Json:
+        session = self._sessions.session()
+        response = session.post(self._url(path), json={key: body})
+        found = api.body_of(response, session.place("identity")).get(key)
+        if not isinstance(found, dict):
+            raise errors.not_json(response, session.place("identity"))
+        return found
+
     def _all_projects(self) -> Iterator[Json]:
         """Raises `Refused` before the first project where they may not be listed."""
         rows = _projects(self._sessions.session(), self._url("/projects"))
@@ -231,10 +263,11 @@ class OpenStackAccount:
         return identity_url(self._sessions.credentials.auth_url) + path
 
 
-def _projects(session: CloudSession, url: str) -> Iterator[Json]:
+def _projects(session: CloudSession, url: str, **wanted: str) -> Iterator[Json]:
     """A listing of projects, without the domains among them. Raises at its end when Keystone cut it off."""
     place = session.place("identity")
-    query, asked = "", {""}
+    query = f"?{urlencode(wanted)}" if wanted else ""
+    asked = {query}
     while True:
         response = session.get(url + query)
         body = api.body_of(response, place)

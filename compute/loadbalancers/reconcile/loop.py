@@ -23,6 +23,8 @@ from compute.loadbalancers.reconcile import storing
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.reconcile.sending import Sender, batches
 from compute.loadbalancers.reconcile.waiting import CHANGED, NEW, NotSettled, Rest
+from compute.projects.making import make_project
+from compute.projects.rules import check_may_make
 from compute.work import TaskWatch
 from core.engine.plan import Plan, Step, words
 from core.errors import InvalidStatusError, PlanChangedError, Problem, Remembered, TimeoutError
@@ -45,15 +47,17 @@ class LookAgain(Exception):
     """What the cloud did is not certain, or not what was expected: observe and plan anew."""
 
 
+class SomebodyElse(Exception):
+    """Another task is doing what this one needs."""
+
+
 class Reconciler:
     """One run of one task on one tree."""
 
     def __init__(self, context: Context, lb: LoadBalancer) -> None:
         self.context = context
         self.task: Task = context.task
-        self.lb = lb
-        self.region = region_of(lb)
-        self.rest = Rest(context, self.region.balancer)
+        self._at(lb)
         self.watch = TaskWatch(context)
         # Refused steps by mark: what this task was told no for stays so until somebody runs it again.
         failed = TaskStep.objects.filter(task=self.task, state=TaskStep.FAILED, problem__isnull=False)
@@ -64,6 +68,12 @@ class Reconciler:
         self.missing: dict[
             str, str
         ] = {}  # rows of the change set that the cloud has not any more, and what they are called
+
+    def _at(self, lb: LoadBalancer) -> None:
+        """Work on the tree as it is now, in its cloud project."""
+        self.lb = lb
+        self.region = region_of(lb)
+        self.rest = Rest(self.context, self.region.balancer)
 
     def run(self) -> Later | None:
         """Until nothing is left to do, or `Later`. Raises `Problem` with what stands in the way."""
@@ -76,6 +86,8 @@ class Reconciler:
                 return self.rest.later(unsettled.word, name=self.lb.name, request_id=request_id)
             except Unreachable as error:
                 return Later(min(10.0, 2.0 * self._doubt(error)), error.detail)
+            except SomebodyElse as busy:
+                return Later(2.0, str(busy))
 
     def _rounds(self) -> Later | None:
         for _ in range(MAX_ROUNDS):
@@ -84,7 +96,7 @@ class Reconciler:
                 return None
             account = lb.manager.account
             rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
-            wanted = desired.wanted_tree(lb, self.task.change_set)
+            wanted = self._placed()
             tree = look(lb, self.region, wanted)
             if not self._settled(tree):
                 continue
@@ -96,7 +108,7 @@ class Reconciler:
             wanted = desired.wanted_tree(self.lb, self.task.change_set)
             if self._may_be_stale(tree):
                 return Later(2.0, "The cloud does not show the balancer at this moment")
-            if self._may_still_come(tree):
+            if wanted.project is None and self._may_still_come(tree):
                 return Later(
                     5.0,
                     "The cloud gave no answer to the creation of the balancer; it is looked for before it is sent again",
@@ -169,6 +181,18 @@ class Reconciler:
             return False
         return True
 
+    def _placed(self) -> WantedTree:
+        """What is wanted, of a balancer whose cloud project is known as soon as there is one. Raises where it has none and none
+        is to be made any more."""
+        if desired.lacks_project(self.lb):
+            with self.context.owning():
+                storing.place(self.lb)
+            self._at(load(self.lb.pk))
+        wanted = desired.wanted_tree(self.lb, self.task.change_set)
+        if desired.lacks_project(self.lb) and wanted.project is None and not wanted.balancer.tombstone:
+            check_may_make((), project=self.lb.project.name, account=self.lb.manager.account.name)
+        return wanted
+
     def _refuse_missing(self, tree: TreeState | None) -> None:
         if tree is None and self.lb.external_id and self.lb.delete_requested_at is None:
             with self.context.owning():
@@ -233,6 +257,8 @@ class Reconciler:
             for step in batch:
                 self.context.step_started(step.mark)
             try:
+                if batch[0].kind == "project":
+                    self._make_project(batch[0])
                 sent = sender.send(batch)
             except (Busy, Gone) as error:
                 if isinstance(error, Busy):
@@ -258,6 +284,13 @@ class Reconciler:
             with self.context.owning():
                 storing.accepted(self.lb, batch, sent, sender.rows)
             self._after(batch)
+        raise LookAgain
+
+    def _make_project(self, step: Step) -> None:
+        """The balancer's cloud project; then everything is looked at again, from inside it."""
+        if not make_project(self.context, step.row):
+            raise SomebodyElse("Another task is making the cloud project that this one needs")
+        self.context.step_done(step.mark)
         raise LookAgain
 
     def _after(self, batch: Sequence[Step]) -> None:

@@ -20,6 +20,8 @@ def batches(steps: Sequence[Step], wanted: WantedTree, capabilities: BalancerCap
     """Steps that one call carries: a new tree as a whole, new members of one pool; else one by one."""
     rows = wanted.by_row()
     queue = list(steps)
+    if queue and _creates(queue[0], "project"):
+        yield [queue.pop(0)]
     if queue and _creates(queue[0], "loadbalancer") and capabilities.tree_create:
         yield [s for s in queue if s.verb == "create"]
         queue = [s for s in queue if s.verb != "create"]

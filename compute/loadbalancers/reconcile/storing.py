@@ -19,6 +19,10 @@ from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, 
 from compute.loadbalancers.plan import Wanted, WantedTree, fields_of
 from compute.loadbalancers.reconcile.looking import locked
 from compute.loadbalancers.reconcile.sending import Sent
+from compute.projects.choices import ProjectStatus
+from compute.projects.models import ExternalProject
+from compute.projects.queries import cloud_project_of
+from compute.projects.services import forget_unmade
 from core.access import product_actor
 from core.engine.plan import Step
 from core.errors import Problem
@@ -26,6 +30,7 @@ from core.tasks.models import Task
 
 ROWS: Mapping[str, Any] = {
     "loadbalancer": LoadBalancer, "listener": Listener, "pool": PoolBinding, "member": MemberBinding, "floatingip": Eip,
+    "project": ExternalProject,
 }  # fmt: skip
 
 
@@ -58,6 +63,13 @@ def accepted(lb: LoadBalancer, batch: Sequence[Step], sent: Sent, rows: Mapping[
     if batch[0].kind == "loadbalancer":
         lb.refresh_from_db(fields=["external_id", "applied", "failure", "provisioning_status", "operating_status"])
     state.refresh(lb)
+
+
+def place(lb: LoadBalancer) -> None:
+    """The cloud project of a balancer that had none, once there is one."""
+    row = cloud_project_of(lb.manager.account, lb.project)
+    if row is not None and row.external_id and row.status != ProjectStatus.CREATING:
+        LoadBalancer.objects.filter(pk=lb.pk, external_project_id="").update(external_project_id=row.external_id)
 
 
 def found(lb: LoadBalancer, root: State) -> None:
@@ -95,12 +107,22 @@ def at_its_end(lb: LoadBalancer, tree: TreeState | None, wanted: WantedTree, tas
     now, actor = timezone.now(), product_actor()
     if tree is None and wanted.balancer.tombstone:
         burying.bury_tree(lb, now, actor=actor, task_id=task.pk)
+        _unwant_project(lb, wanted)
         return
     named = {entry["id"] for entry in task.change_set}
     for model in (MemberBinding, PoolBinding, Listener):
         never_made = model.objects.filter(pk__in=named, external_id="", deleted_at=None)
         burying.bury(never_made.exclude(delete_requested_at=None), now, actor=actor, task_id=task.pk)
     burying.bury_unused(lb, now)
+
+
+def _unwant_project(lb: LoadBalancer, wanted: WantedTree) -> None:
+    """A cloud project that was to be made for this balancer alone is not needed any more."""
+    others = LoadBalancer.objects.filter(
+        manager=lb.manager_id, project=lb.project_id, external_id="", external_project_id="", deleted_at=None
+    )
+    if wanted.project is not None and not others.exclude(pk=lb.pk).exists():
+        forget_unmade(wanted.project.row)
 
 
 def _address(row: str, shown: State, *, accepted: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from compute.accounts.models import CloudAccount, CloudProvider, with_account
+from compute.accounts.models import CloudProvider, with_account
 from compute.eips.models import Eip
 from compute.loadbalancers import rules
 from compute.loadbalancers.choices import AddressType
@@ -15,11 +15,11 @@ from compute.loadbalancers.services.listeners import add_listener
 from compute.loadbalancers.services.trees import RIGHT, check_name_free, finish, live_row, locked_tree, send
 from compute.networks.models import Network
 from compute.networks.queries import addresses_in_use, pool_size
-from compute.projects.queries import cloud_projects_of
+from compute.projects.services import project_wanted, want
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import InputParameterError, inside
+from core.errors import inside
 from core.models import live
 from core.tasks import services as tasks
 from identity.models import Project
@@ -59,7 +59,7 @@ def loadbalancer_create(
     )
     rules.check_internet_eip(address_type=address_type, has_eip=eip is not None)
     with writing() as done:
-        cloud_project = _cloud_project(manager.account, project)
+        cloud_project = project_wanted(manager.account, project)
         used = addresses_in_use(network)
         if address:
             address = rules.check_vip_address(address, cidr=network.cidr, pools=network.pools, used=used)
@@ -67,7 +67,7 @@ def loadbalancer_create(
         check_name_free(LoadBalancer, name, project=project)
         lb = LoadBalancer(
             project=project,
-            external_project_id=cloud_project,
+            external_project_id=cloud_project.external_id if cloud_project is not None else "",
             name=name,
             cloud_name=name,
             description=description,
@@ -85,6 +85,8 @@ def loadbalancer_create(
         ensure(actor, f"{RIGHT}.create", lb)
         lb.save(force_insert=True)
         changes = Changes(actor, owned_by=lb)
+        if cloud_project is not None and cloud_project._state.adding:
+            want(cloud_project, changes)
         changes.created(lb, "name", "address", "network", "enabled")
         if eip is not None:
             take_eip(lb, eip, changes)
@@ -92,19 +94,6 @@ def loadbalancer_create(
             with inside(f"listeners.{number}"):
                 add_listener(lb, changes, **given)
         return done(lb, send(lb, changes, plan_digest=plan_digest))
-
-
-def _cloud_project(account: CloudAccount, project: Project) -> str:
-    """The id of the cloud project in which something of a local one is made: the one that stands for it. "" is the account's
-    own, for the local project that receives what has no other. Raises `InputParameterError` where none stands for it: what is
-    made for one project is never put into another's."""
-    found = cloud_projects_of(account, project)
-    if not found and account.project_id != project.pk:
-        raise InputParameterError(
-            f"Project {project.name} has no cloud project in cloud account {account.name}.", field="project",
-            hint="Choose a project that has one there, or give it one at the cloud and sync the account.",
-        )  # fmt: skip
-    return found[0].external_id if found else ""
 
 
 def loadbalancer_update(

@@ -11,6 +11,7 @@ from compute.loadbalancers import desired, rules
 from compute.loadbalancers.mirror.importing import unique_name
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.services.trees import RIGHT, send
+from compute.projects.models import ExternalProject
 from core.access import Actor, ensure
 from core.engine.changes import Changes
 from core.engine.merge import same
@@ -52,6 +53,9 @@ _SAME_AT_CLOUD = frozenset(
 
 
 def _revert_entry(entry: Mapping[str, Any], changes: Changes) -> None:
+    """A cloud project that was made stays; one that was not goes with the balancer that it was for."""
+    if entry["kind"] == ExternalProject._meta.model_name:
+        return
     row = _MODELS[entry["kind"]].objects.filter(pk=entry["id"], deleted_at=None).first()
     if row is None:
         return

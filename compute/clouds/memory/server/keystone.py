@@ -67,6 +67,49 @@ def projects(desk: Desk) -> list[Doc]:
     return [row.doc for row in tx.find("project", ids=ids)]
 
 
+def tagged_projects(desk: Desk, tag: str) -> list[Doc]:
+    """The projects that carry a tag. Raises `Answer` for those who may not list all."""
+    _need_admin(desk, "identity:list_projects")
+    return [row.doc for row in desk.tx.at("").find("project") if tag in row.doc["tags"]]
+
+
+def create_project(desk: Desk, name: str, *, tag: str, description: str) -> Doc:
+    """A new project in the domain of the token's own. Raises `Answer`: 403, or 409 where the name is taken."""
+    _need_admin(desk, "identity:create_project")
+    tx = desk.tx.at("")
+    own = tx.get("project", desk.who.project_id)
+    domain = {name: own.doc[name] for name in ("domain_id", "domain_name")} if own else {}
+    if any(row.doc["domain_id"] == domain["domain_id"] for row in tx.find("project", name=name)):
+        raise Answer(
+            409,
+            "Conflict occurred attempting to store project - it is not permitted to have two projects with the same name in "
+            f"the same domain : {name}.",
+        )
+    id = desk.new_id().replace("-", "")
+    doc: Doc = {
+        "id": id, "name": name, "description": description, "enabled": True, **domain, "is_domain": False,
+        "parent_id": domain["domain_id"], "tags": [tag],
+    }  # fmt: skip
+    tx.insert(Row("project", id, doc, name=name))
+    return doc
+
+
+def grant(desk: Desk, project_id: str, role: str) -> None:
+    """Give the token's user a role in a project. Raises `Answer`: 403, or 404 for a project that is gone."""
+    _need_admin(desk, "identity:create_grant")
+    tx = desk.tx.at("")
+    if tx.get("project", project_id) is None:
+        raise Answer(404, f"Could not find project: {project_id}.")
+    id = f"{desk.who.user_id}:{project_id}:{role}"
+    if tx.get("grant", id) is None:
+        tx.insert(Row("grant", id, {}, parent=desk.who.user_id, link=project_id, name=role))
+
+
+def _need_admin(desk: Desk, action: str) -> None:
+    if not desk.who.is_admin:
+        raise Answer(403, f"You are not authorized to perform the requested action: {action}.")
+
+
 def _by_application_credential(tx: Transaction, knobs: Knobs, credentials: Credentials) -> Who:
     credential = tx.get("application_credential", credentials.application_credential_id)
     if credential is None:
