@@ -22,7 +22,7 @@ from core.admin.tones import Badge, Tone
 # Words that clouds use for networks, regions and addresses, and what they mean to a person.
 SIMPLE_TONES = {
     "available": Tone.OK, "inservice": Tone.OK, "ready": Tone.OK, "active": Tone.OK, "deleting": Tone.MOTION,
-    "associate": Tone.MOTION, "dissociate": Tone.MOTION, "error": Tone.BAD, "unknown": Tone.BAD, "outofservice": Tone.WARN,
+    "creating": Tone.MOTION, "associate": Tone.MOTION, "dissociate": Tone.MOTION, "error": Tone.BAD, "unknown": Tone.BAD, "outofservice": Tone.WARN,
 }  # fmt: skip
 
 

@@ -10,13 +10,15 @@ from django.db.models import Q
 from django.http import HttpRequest
 
 from compute.console import related, simple_badge
+from compute.projects.choices import ProjectStatus
+from compute.projects.console.pages import CHANGE_PROJECT, ChangeProjectPage
 from compute.projects.models import ExternalProject
 from core.access import Actor
 from core.admin.actors import actor_of
 from core.admin.ages import SINCE
-from core.admin.filters import related_filter
+from core.admin.filters import Group, related_filter
 from core.admin.markup import NOTHING, code, moment
-from core.admin.parts import Fact, Facts
+from core.admin.parts import Fact, Facts, Notice, Offer, problem_notice
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tones import Badge
@@ -31,11 +33,17 @@ class ExternalProjectAdmin(ResourceAdmin):
     list_display = ("state", "name", "account_name", "owner_name", "since")
     list_filter = (related_filter("account", "account", "account"), related_filter("project", "project", "project"))
     search_fields = ("name", "=external_id", "account__name", "project__name")
+    groups = (Group("attention", "Needs attention", Q(status=ProjectStatus.UNKNOWN) | Q(failure__isnull=False), "bad"),)
+    pages = (("<uuid:object_id>/owner/", ChangeProjectPage, "owner"),)
+    offers = (Offer("Give to another project", "owner", CHANGE_PROJECT, icon="swap_horiz"),)
     empty_title = "No project of a cloud yet"
     empty_text = "They come with the first sync of a cloud account; each gets a project here that owns what is in it."
 
     def states(self, obj: ExternalProject) -> list[Badge]:
         return [simple_badge(obj.status)]
+
+    def notices(self, request: HttpRequest, obj: ExternalProject) -> list[Notice]:
+        return [problem_notice(obj.failure)] if obj.failure else []
 
     @admin.display(description="Account", ordering="account__name")
     def account_name(self, obj: ExternalProject) -> str:
@@ -53,6 +61,7 @@ class ExternalProjectAdmin(ResourceAdmin):
         facts = [
             Fact("Account", related(obj.account, actor)),
             Fact("Owned here by", related(obj.project, actor), hint="What is found in it belongs to this project."),
+            Fact("Decided by", obj.get_project_src_display()),
             Fact("Id at the cloud", code(obj.external_id)),
             Fact("Domain at the cloud", code(obj.external_domain_id)),
             Fact(SINCE, moment(obj.created_at)),

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from compute.accounts.models import CloudAccount
+from compute.accounts.models import CloudAccount, CloudProvider
+from compute.projects.choices import ProjectStatus, Source
 from compute.projects.models import ExternalProject
-from core.api.filters import RefFilter, ResourceFilterSet, TextFilter
+from core.api.filters import ChoiceFilter, RefFilter, ResourceFilterSet, TextFilter
 
 
 class ExternalProjectFilterSet(ResourceFilterSet):
     account = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="account_id")
-    status = TextFilter()
+    cloudprovider = RefFilter(
+        CloudProvider, right="compute.cloudproviders.get", field_name="account__providers__id"
+    )  # a subaccount stands for its account here
+    status = ChoiceFilter(choices=ProjectStatus.choices)
+    project_src = ChoiceFilter(choices=Source.choices)
     external_id = TextFilter()
 
     search_fields = ("name", "description", "external_id")

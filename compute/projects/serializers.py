@@ -5,7 +5,8 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from compute.projects.models import ExternalProject
-from core.api.serializers import NameField, ResourceSerializer
+from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
+from identity.models import Project
 
 
 class ExternalProjectSerializer(ResourceSerializer):
@@ -18,6 +19,12 @@ class ExternalProjectSerializer(ResourceSerializer):
         model = ExternalProject
         fields = (
             "id", "name", "description", "status", "external_id", "external_domain_id", "account", "account_id", "provider",
-            "project", "project_id", "domain", "created_at", "updated_at",
+            "project", "project_id", "project_src", "domain", "failure", "version", "created_at", "updated_at",
         )  # fmt: skip
         details = ("account", "provider", "project", "domain")
+
+
+class ChangeProjectSerializer(StrictSerializer):
+    """The local project that shall own what is in a cloud project."""
+
+    project = RefField(Project, right="identity.projects.get", required=False)

@@ -26,7 +26,6 @@ def external_project_change_project(
     actor: Actor,
     project: Project | None = None,
     expected_version: int | None = None,
-    plan_digest: str = "",
 ) -> Change:
     """Map a cloud project to another local one (`change-project`, rule 78). What was read from it follows with the next sync,
     where nobody has given it to somebody else by hand.

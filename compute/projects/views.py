@@ -1,7 +1,8 @@
-"""External projects in the API; mapping them by hand comes with account management."""
+"""External projects in the API. They come with a sync: there is no making or changing them here, but for whose they are."""
 
 from __future__ import annotations
 
+from compute.projects.actions import EXTERNALPROJECT_ACTIONS
 from compute.projects.filters import ExternalProjectFilterSet
 from compute.projects.models import ExternalProject
 from compute.projects.serializers import ExternalProjectSerializer
@@ -15,3 +16,4 @@ class ExternalProjectViewSet(ResourceViewSet):
     queryset = ExternalProject.objects.for_list()
     serializer_class = ExternalProjectSerializer
     filterset_class = ExternalProjectFilterSet
+    actions = EXTERNALPROJECT_ACTIONS

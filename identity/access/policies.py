@@ -68,7 +68,7 @@ PROJECT_READING = (
         Reach.PROJECT,
         "identity.projects", "identity.role_assignments",
         "compute.loadbalancer*", "compute.eips", "compute.vpcs", "compute.networks", "compute.secgroups",
-        "compute.secgrouprules", "compute.servers", "compute.pods", "compute.containers", "compute.externalprojects",
+        "compute.secgrouprules", "compute.servers", "compute.pods", "compute.containers",
         "core.tasks", "core.events", "core.tags",
     ),
     *SURROUNDINGS,
