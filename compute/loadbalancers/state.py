@@ -82,9 +82,9 @@ def refresh(lb: LoadBalancer) -> None:
     _save(MemberBinding, member_changes)
 
     groups = BackendGroup.objects.filter(loadbalancer=lb, deleted_at=None)
-    _save(BackendGroup, [(row, _joined(row, group_uses[row.pk]), group_outside[row.pk]) for row in groups])
+    _save(BackendGroup, [(row, _joined(row, group_uses[row.pk], busy), group_outside[row.pk]) for row in groups])
     backends = Backend.objects.filter(backend_group__loadbalancer=lb, backend_group__deleted_at=None, deleted_at=None)
-    _save(Backend, [(row, _joined(row, backend_uses[row.pk]), backend_outside[row.pk]) for row in backends])
+    _save(Backend, [(row, _joined(row, backend_uses[row.pk], busy), backend_outside[row.pk]) for row in backends])
     words = {
         lb.status,
         *(word for changes in (pool_changes, listener_changes, member_changes) for _, word, _ in changes),
@@ -118,18 +118,18 @@ _URGENCY = (
 )  # fmt: skip
 
 
-def _joined(row: Any, words: Iterable[str]) -> str:
+def _joined(row: Any, words: Iterable[str], busy: set[str]) -> str:
     """The word of a row that has its cloud side on bindings; without a use it is only a definition, and in step."""
     found = [w for w in _URGENCY if w in set(words)]
     if row.delete_requested_at is not None:
-        return found[0] if found and found[0] == "delete_failed" else "deleting"
+        return Status.DELETING if str(row.pk) in busy else Status.DELETE_FAILED
     if found:
         return found[0]
     return "enabled" if getattr(row, "enabled", True) else "disabled"
 
 
 def _save(model: Any, rows: Sequence[tuple[Any, str, bool | None]]) -> None:
-    """Write what differs. `outside` is None for bindings, which do not keep it."""
+    """Write what differs, and forget why something was refused that is in step now. `outside` is None for bindings, which do not keep it."""
     changed = []
     for row, word, outside in rows:
         if row.status != word or (outside is not None and row.changed_outside is not outside):
@@ -137,8 +137,13 @@ def _save(model: Any, rows: Sequence[tuple[Any, str, bool | None]]) -> None:
             if outside is not None:
                 row.changed_outside = outside
             changed.append(row)
+        # The reason of a refusal goes when nothing waits any more. The root's goes with that of all its tree.
+        if row.failure is not None and word in SETTLED_WORDS and model is not LoadBalancer:
+            row.failure = None
+            if row not in changed:
+                changed.append(row)
     if changed:
-        columns = ["status", "changed_outside"] if rows[0][2] is not None else ["status"]
+        columns = ["status", "failure", *(["changed_outside"] if rows[0][2] is not None else [])]
         model.objects.bulk_update(changed, columns, batch_size=500)
 
 

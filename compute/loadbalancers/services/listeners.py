@@ -10,7 +10,7 @@ from compute.loadbalancers.choices import Scheduler, StickyType
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer
 from compute.loadbalancers.services.groups import add_group
 from compute.loadbalancers.services.pools import BINDING_FIELDS, bind_group, unbind
-from compute.loadbalancers.services.trees import check_name_free, live_row, locked_tree, send
+from compute.loadbalancers.services.trees import check_name_free, deleted_again, live_row, locked_tree, send
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -200,10 +200,11 @@ def listener_delete(
     ensure(actor, "compute.loadbalancerlisteners.delete", listener)
     with writing() as done:
         lb = locked_tree(listener.loadbalancer_id)
-        listener = live_row(Listener, listener.pk, "pool_binding")
+        listener = live_row(Listener, listener.pk, "pool_binding", deleting=True)
         check_version(listener, expected_version)
         changes = Changes(actor, owned_by=lb)
-        changes.deleted(listener)
-        if listener.pool_binding is not None:
-            unbind(lb, listener.pool_binding, listener=listener, changes=changes)
+        if not deleted_again(listener, changes):
+            changes.deleted(listener)
+            if listener.pool_binding is not None:
+                unbind(lb, listener.pool_binding, listener=listener, changes=changes)
         return done(listener, send(lb, changes, plan_digest=plan_digest))
