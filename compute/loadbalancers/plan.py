@@ -17,6 +17,13 @@ from core.engine.plan import Impact, Plan, Step, words
 from core.errors import NotEmptyError
 
 CREATE, DELETE, CASCADE = "create", "delete", "cascade"
+
+
+def pushed(field: str) -> str:
+    """The word by which a task may set a field over what somebody else set it to, though nothing new is wanted here."""
+    return f"push:{field}"
+
+
 KIND_WORDS = {
     "loadbalancer": "load balancer", "listener": "listener", "pool": "backend group", "member": "backend",
     "floatingip": "elastic IP", "project": "cloud project",
@@ -299,11 +306,13 @@ class _Maker:
         applied = item.applied if item.row not in self.sight.adopted else observed
         names = tuple(n for n in fields_of(item.kind) if item.allows(n))
         result = merge(item.desired, applied, observed, names)
-        if not result.to_send:
+        over = [*result.fields(Standing.CONFLICT), *(n for n in result.drifted if pushed(n) in (item.may or ()))]
+        sent = [n for n in names if n in result.to_send or n in over]
+        if not sent:
             return None
-        after = {n: item.desired[n] for n in result.to_send}
-        before = {n: observed.get(n) for n in result.to_send}
-        overwritten = {n: observed.get(n) for n in result.fields(Standing.CONFLICT)}
+        after = {n: item.desired[n] for n in sent}
+        before = {n: observed.get(n) for n in sent}
+        overwritten = {n: observed.get(n) for n in over}
         pool = str(after.get("default_pool", ""))
         return Step(
             verb="update",
@@ -376,10 +385,20 @@ class _Maker:
             result = merge(
                 item.desired, item.applied, observed_fields(item, state, self.wanted, self.sight), fields_of(item.kind)
             )
-            drifted += [f"{_field(n)} of {KIND_WORDS[item.kind]} {item.label}" for n in result.drifted]
+            left = [n for n in result.drifted if pushed(n) not in (item.may or ())]
+            drifted += [f"{_field(n)} of {KIND_WORDS[item.kind]} {item.label}" for n in left]
         if not drifted:
             return ()
         return (f"Changed outside since it was last read, and left as it is: {words(drifted[:5])}.",)
+
+
+def missing(wanted: WantedTree, sight: Sight) -> dict[str, str]:
+    """What this task wants to change and the cloud, which had it, does not show: what each is called, by row."""
+    return {
+        w.row: f"{KIND_WORDS[w.kind].capitalize()} {w.label}"
+        for w in (*wanted.listeners, *wanted.pools, *wanted.members)
+        if w.may and w.external_id and not w.tombstone and w.row not in sight.states
+    }
 
 
 def fields_of(kind: str) -> tuple[str, ...]:

@@ -200,6 +200,37 @@ def differences(row: LoadBalancer | Listener | BackendGroup | Backend) -> list[D
     return found
 
 
+def out_of_step(row: LoadBalancer | Listener | PoolBinding | Backend) -> set[str]:
+    """Columns of a row whose wanted value the cloud has not, of which no open task will tell it: what was refused, what was never
+    made, what somebody changed there. At most three queries."""
+    if isinstance(row, LoadBalancer):
+        return _behind(row, desired.balancer_fields(row), busy_rows(row.pk))
+    if isinstance(row, Listener):
+        return _behind(row, desired.listener_fields(row), busy_rows(row.loadbalancer_id))
+    if isinstance(row, PoolBinding):
+        return _behind(row, desired.pool_fields(row), busy_rows(row.loadbalancer_id))
+    busy = busy_rows(row.backend_group.loadbalancer_id)
+    members = MemberBinding.objects.filter(backend=row, deleted_at=None, delete_requested_at=None)
+    return {
+        name
+        for member in members
+        if str(row.pk) not in busy
+        for name in _behind(member, desired.member_fields(row, member), busy)
+    }
+
+
+def _behind(row: Any, wanted: Mapping[str, Any], busy: set[str]) -> set[str]:
+    if str(row.pk) in busy or row.provisioning_status == MISSING:
+        return set()
+    names = [
+        name
+        for name, value in wanted.items()
+        if not (row.external_id and same(value, row.applied.get(name)) and same(value, row.observed.get(name, value)))
+    ]
+    columns = {column for column, field in desired.FIELD_OF.items() if field in names}
+    return columns | set(names) | ({"cloud_name"} if "name" in names else set())
+
+
 def _of_pool(pool: PoolBinding, busy: set[str], only: tuple[str, ...] = ()) -> list[Difference]:
     also = busy | _also(pool.pk, pool.backend_group_id, busy)
     wanted = {n: v for n, v in desired.pool_fields(pool).items() if not only or n in only}

@@ -18,7 +18,17 @@ from compute.clouds.specs import TreeState
 from compute.loadbalancers import desired, rules
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import LoadBalancer
-from compute.loadbalancers.plan import CASCADE, DELETE, KIND_WORDS, Sight, WantedTree, algorithms_in, plan, recognise
+from compute.loadbalancers.plan import (
+    CASCADE,
+    DELETE,
+    KIND_WORDS,
+    Sight,
+    WantedTree,
+    algorithms_in,
+    missing,
+    plan,
+    recognise,
+)
 from compute.loadbalancers.reconcile import storing
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.reconcile.sending import Sender, batches
@@ -104,10 +114,10 @@ class Reconciler:
             if not self._settled(tree):
                 continue
             if tree is not None:
-                missing = _missing(wanted, recognise(wanted, tree))
+                lost = missing(wanted, recognise(wanted, tree))
                 with self.context.owning():
-                    if missing.items() - self.missing.items() or self.task.memory.get("absent"):
-                        self.missing |= missing
+                    if lost.items() - self.missing.items() or self.task.memory.get("absent"):
+                        self.missing |= lost
                         self.context.remember(missing=self.missing, absent=0)
                     storing.seen(lb, tree, wanted, self.task)
                 self.lb = load(lb.pk)
@@ -377,15 +387,6 @@ class Reconciler:
         )
         summary.extra = {"done": [s.sentence for s in done]}
         return summary
-
-
-def _missing(wanted: WantedTree, sight: Sight) -> dict[str, str]:
-    """Rows that the change set wants to change and that the cloud, which had them, does not show."""
-    return {
-        w.row: f"{KIND_WORDS[w.kind].capitalize()} {w.label}"
-        for w in (*wanted.listeners, *wanted.pools, *wanted.members)
-        if w.may and w.external_id and not w.tombstone and w.row not in sight.states
-    }
 
 
 def _already_there(refusal: CloudError) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Q
@@ -46,6 +47,15 @@ def live_row(model: Any, pk: Any, *related: str, deleting: bool = False) -> Any:
     if row.deleted_at is not None or (row.delete_requested_at is not None and not again):
         raise InvalidStatusError(f"{str(model._meta.verbose_name).capitalize()} {row} is being deleted.")
     return row
+
+
+def ask_again(row: Any, values: Mapping[str, Any], changes: Changes) -> bool:
+    """Repeating a value that the cloud does not have wants it sent: once more, or over what somebody set there."""
+    changed = {name for entry in changes.change_set if entry["id"] == str(row.pk) for name in entry["fields"]}
+    names = (state.out_of_step(row) & set(values)) - changed
+    if names:
+        changes.again(row, names)
+    return bool(names)
 
 
 def deleted_again(row: Any, changes: Changes) -> bool:

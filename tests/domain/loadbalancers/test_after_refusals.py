@@ -285,3 +285,75 @@ def test_what_others_made_and_goes_along_is_named(world: World) -> None:
     assert any("1 rule set that somebody made at the cloud" in step.sentence for step in plan.steps)
     whole = preview(lambda: services.loadbalancer_delete(lb, actor=world.actor, cascade=True))
     assert "1 rule set" in whole.steps[0].sentence
+
+
+# -- repeating a wish
+
+
+def test_repeating_a_value_that_was_refused_sends_it(world: World) -> None:
+    lb = world.created()
+    world.cloud.faults.add(kind="refuse", method="PUT", path="*/members/*", status=400, words="no", times=1)
+    services.backend_update(backend(lb, "10.0.0.5"), actor=world.actor, weight=13)
+    world.work()
+    assert backend(lb, "10.0.0.5").status == "sync_conf_failed"
+    again = services.backend_update(backend(lb, "10.0.0.5"), actor=world.actor, weight=13)
+    world.work()
+    assert ended(again).state == "done"
+    assert backend(lb, "10.0.0.5").status == "enabled" and backend(lb, "10.0.0.5").failure is None
+    assert sorted(doc["weight"] for doc in world.cloud.all(REGION, "member")) == [10, 13]
+
+
+@pytest.mark.parametrize(
+    ("kind", "outside", "wish"),
+    [
+        ("member", {"weight": 50}, {"weight": 10}),
+        ("listener", {"connection_limit": 9}, {"connection_limit": -1}),
+        ("listener", {"admin_state_up": False}, {"status": "enabled"}),
+        ("pool", {"lb_algorithm": "SOURCE_IP"}, {"scheduler": "wrr"}),
+        ("loadbalancer", {"description": "theirs"}, {"description": ""}),
+        ("loadbalancer", {"name": "theirs"}, {"name": "shop"}),
+    ],
+)
+def test_repeating_a_value_under_hold_puts_it_over_what_was_set_outside(
+    world: World, kind: str, outside: dict[str, Any], wish: dict[str, Any]
+) -> None:
+    lb = world.created()
+    hold(world)
+    [first, *_] = world.cloud.all(REGION, kind)
+    world.cloud.change(REGION, kind, first["id"], **outside)
+    world.sync()
+
+    def call() -> Change:
+        if kind == "member":
+            return services.backend_update(backend(lb, first["address"]), actor=world.actor, **wish)
+        if kind == "loadbalancer":
+            return services.loadbalancer_update(LoadBalancer.objects.get(pk=lb.pk), actor=world.actor, **wish)
+        return services.listener_update(listener(lb, 80), actor=world.actor, **wish)
+
+    plan = preview(call)
+    assert len(plan.steps) == 1 and plan.steps[0].overwrites
+    change = call()
+    world.work()
+    assert ended(change).state == "done", ended(change).problem
+    after = world.cloud.get(REGION, kind, first["id"]) or {}
+    assert all(after[name] == first[name] for name in outside)
+    world.sync()
+    assert not LoadBalancer.objects.get(pk=lb.pk).changed_outside
+    assert not backend(lb, "10.0.0.5").changed_outside and not listener(lb, 80).changed_outside
+
+
+def test_repeating_a_value_that_is_in_step_starts_nothing(world: World) -> None:
+    lb = world.created()
+    for change in (
+        services.backend_update(backend(lb, "10.0.0.5"), actor=world.actor, weight=10),
+        services.listener_update(listener(lb, 80), actor=world.actor, connection_limit=-1, scheduler="wrr"),
+        services.loadbalancer_update(LoadBalancer.objects.get(pk=lb.pk), actor=world.actor, name="shop"),
+    ):
+        assert change.task is None
+
+
+def test_the_plan_says_that_something_is_missing(world: World) -> None:
+    lb = world.created()
+    world.cloud.remove(REGION, "listener", listener(lb, 80).external_id)
+    plan = preview(lambda: services.listener_update(listener(lb, 80), actor=world.actor, connection_limit=500))
+    assert not plan.steps and "missing at the cloud" in " ".join(plan.warnings)
