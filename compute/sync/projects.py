@@ -115,10 +115,10 @@ class _Projects:
         return True
 
     def _owner(self, item: State) -> Any:
-        """The local project for one that is new here: the account's own; else the one that this very cloud project had before,
+        """The local project for one that is new here: the account's own, unless each gets its own; else the one that this very cloud project had before,
         here or by another login; else one by its name."""
         account = self.reading.account
-        if account.project is not None:
+        if account.project is not None and not account.auto_create_project:
             return account.project
         same_cloud = Q(account=account) | Q(account__provider=account.provider, account__access_url=account.access_url)
         mapped = ExternalProject.objects.filter(
