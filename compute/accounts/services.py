@@ -196,9 +196,7 @@ def account_create(
     with _writing(draft, actor=actor) as done:
         _check_still_free(draft, result, actor=actor)
         if generate_name:
-            name = _free_name(
-                domain, generate_name
-            )  # nobody else registers an account until the end of this transaction
+            name = _free_name(domain, generate_name)  # logins are held, so nobody else takes it meanwhile
         _check_name_free(draft, domain=domain, name=name)
         draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
         ensure(actor, f"{RIGHT}.create", draft)
@@ -280,7 +278,10 @@ def account_update(
         plain["sync_interval_seconds"] = rules.sync_interval(plain["sync_interval_seconds"])
     if (project := plain.get("project")) is not None:
         rules.check_project_domain(project.domain_id, account.domain_id)
-    draft, result = _tried_change(account, login, actor=actor) if login else (None, None)
+    draft: CloudAccount | None = None
+    result: TestResult | None = None
+    if login:
+        draft, result = _tried_change(account, login, actor=actor)
     with _writing(draft, actor=actor) as done:
         if draft is not None:
             hold_logins()
@@ -310,10 +311,8 @@ def account_update(
         return done(account, task, warnings=result.warnings if result else ())
 
 
-def _tried_change(
-    account: CloudAccount, login: Mapping[str, Any], *, actor: Actor
-) -> tuple[CloudAccount, TestResult | None]:
-    """An account with this change of its login, which was tried and is nobody else's."""
+def _tried_change(account: CloudAccount, login: Mapping[str, Any], *, actor: Actor) -> tuple[CloudAccount, TestResult]:
+    """An account with this change of its login, which was tried and is nobody else's; and what the test found."""
     draft = _draft(login, provider=account.provider, base=account)
     draft.pk = account.pk
     check_login_free(draft, actor=actor)
@@ -347,8 +346,7 @@ def account_update_credential(account: CloudAccount, *, actor: Actor, plan_diges
     rules.check_can_log_in(enabled=account.enabled, name=account.name)
     changed = _changed_login(account, login)
     draft, result = _tried_change(account, changed, actor=actor)
-    told = result.info if result is not None else None
-    rules.check_same_cloud(account.endpoints, told.endpoints if told else {}, name=account.name)
+    rules.check_same_cloud(account.endpoints, result.info.endpoints if result.info else {}, name=account.name)
     with _writing(draft, actor=actor) as done:
         hold_logins()
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
@@ -356,13 +354,13 @@ def account_update_credential(account: CloudAccount, *, actor: Actor, plan_diges
         rules.check_can_log_in(enabled=account.enabled, name=account.name)
         _check_tested(account, draft, changed, result, actor=actor)
         task = None
-        if changed and result is not None:
+        if changed:
             changes = Changes(actor)
             changes.update(account, changed)
             account.save(update_fields=_keep(account, result))
             task = None if _open_syncs(account) else _start_sync(account, actor)
             changes.write_audit(task_id=task.pk if task else None)
-        return done(account, task, warnings=result.warnings if result else ())
+        return done(account, task, warnings=result.warnings)
 
 
 def account_change_project(account: CloudAccount, *, actor: Actor, project: Project, plan_digest: str = "") -> Change:

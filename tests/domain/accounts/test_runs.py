@@ -10,6 +10,7 @@ from compute.accounts import services as accounts
 from compute.accounts.models import CloudAccount
 from compute.sync.models import SyncRun
 from compute.sync.rounds import account_round
+from compute.sync.services import accept_removals
 from core.errors import ConflictError, InvalidStatusError
 from core.tasks import periodic
 from core.tasks.models import Task
@@ -103,3 +104,10 @@ def test_rule_59_nothing_of_a_living_worker_is_touched_when_another_process_star
     assert periodic.reap() == 0
     periodic.sweep()
     assert account_of(world).sync_status == "syncing" and ended(change).state == "running"
+
+
+def test_rule_20_a_decision_on_a_held_run_reads_what_is_read_by_itself(world: World) -> None:
+    run = SyncRun.objects.latest("pk")
+    run.parts.filter(kind="networks").update(held=3)
+    account_of(world, enable_auto_sync=True)
+    assert accept_removals(run, actor=world.actor).task is not None
