@@ -105,14 +105,17 @@ class BalancerPort(Protocol):
     def monitors(self) -> Iterator[State]: ...
 
     def find(self, tag: str, *, name: str = "") -> str:
-        """The external id of the balancer that carries the tag, "" when there is none (looked for by name where there
-        are no tags)."""
+        """The external id of the balancer that itself carries the tag, whatever the cloud lists, "" when there is none (looked
+        for by name where there are no tags)."""
 
     def tree(self, external_id: str, *, everything: bool = False) -> TreeState:
         """A whole tree: 3 calls and one per pool. `everything`: with policies and monitors. Raises `Gone`."""
 
     def status(self, external_id: str) -> State:
         """The balancer alone, one call. Raises `Gone`."""
+
+    def child(self, kind: str, external_id: str, *, pool_id: str = "") -> State:
+        """One listener, pool or member (of that pool), one call. Raises `Gone`: the only proof that it is not there."""
 
     def create_tree(self, spec: BalancerSpec) -> State:
         """The whole tree in one call; answers the balancer, PENDING_CREATE. Raises `QuotaFull`, `Refused`."""

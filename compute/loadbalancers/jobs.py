@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from compute.clouds.calls import watching
-from compute.clouds.errors import Gone
+from compute.clouds.errors import CloudError, Gone
 from compute.loadbalancers import desired, rules, services, state
 from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import LoadBalancer
@@ -57,8 +57,11 @@ def probe(context: Context) -> None:
     lb, began = load(context.task.resource_id), context.now()
     if lb.deleted_at is not None or not lb.manager.account.enabled or tree_in_flight(lb.pk, began):
         return
-    with watching(TaskWatch(context)):
-        tree = look(lb, region_of(lb), desired.wanted_tree(lb, ()), everything=True)
+    try:
+        with watching(TaskWatch(context)):
+            tree = look(lb, region_of(lb), desired.wanted_tree(lb, ()), everything=True)
+    except CloudError:
+        return  # nobody asked for it: the next sync, or the next change, looks again
     with context.owning():
         lb = locked(lb.pk)
         if tree is not None and lb.deleted_at is None and not tree_in_flight(lb.pk, began):

@@ -18,12 +18,12 @@ from compute.accounts.models import with_account
 from compute.clouds.errors import CloudError, Gone, Unreachable
 from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
-from compute.loadbalancers import state
+from compute.loadbalancers import desired, state
 from compute.loadbalancers.mirror.burying import bury_tree
 from compute.loadbalancers.mirror.importing import free_name, import_balancer
 from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import LoadBalancer
-from compute.loadbalancers.reconcile.looking import tree_in_flight
+from compute.loadbalancers.reconcile.looking import check_whole, tree_in_flight
 from compute.networks.models import Network
 from compute.projects.choices import Source
 from compute.regions.models import CloudRegion
@@ -165,6 +165,9 @@ class BalancerSync:
 
     def _read_tree(self, port: BalancerPort, item: State, children: Children | None, began: datetime) -> None:
         tree = whole_tree(port, item, children)
+        known_as = self._known(item)
+        if known_as is not None:
+            check_whole(port, tree, desired.wanted_tree(known_as))
         with self.reading.context.owning():
             rows = LoadBalancer.objects.select_for_update().filter(**self.place, deleted_at=None)
             row = rows.filter(external_id=item.external_id).first()
@@ -182,6 +185,10 @@ class BalancerSync:
             if row is None:
                 return
             self._record(row.pk, tree, known=known)
+
+    def _known(self, item: State) -> LoadBalancer | None:
+        rows = with_account(LoadBalancer.objects.select_related("region", "project", "network"))
+        return rows.filter(**self.place, deleted_at=None, external_id=item.external_id).first()
 
     def _record(self, pk: Any, tree: TreeState, *, known: bool) -> None:
         rows = with_account(LoadBalancer.objects.select_related("region", "project__domain", "network"))

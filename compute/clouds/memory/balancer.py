@@ -115,6 +115,11 @@ class Balancer:
         )
         return state("loadbalancer", self._wire.send(request))
 
+    def child(self, kind: str, external_id: str, *, pool_id: str = "") -> State:
+        under = f"/pools/{pool_id}/members" if kind == "member" else f"/{kind}s"
+        request = Request(SERVICE, "GET", f"{ROOT}{under}/{external_id}", _single(kind, external_id), self._region)
+        return state(kind, self._wire.send(request), parent=pool_id)
+
     # --- creations
 
     def create_tree(self, spec: BalancerSpec) -> State:

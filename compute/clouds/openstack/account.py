@@ -139,7 +139,7 @@ class OpenStackAccount:
     def find_project(self, tag: str) -> State | None:
         """One call."""
         rows = _projects(self._sessions.session(), self._url("/projects"), tags=tag)
-        return next(map(translate.project, rows), None)
+        return next((found for found in map(translate.project, rows) if tag in found.tags), None)
 
     def create_project(self, name: str, *, tag: str, description: str = "") -> State:
         """One call. The domain is that of the project that the credential is scoped to."""

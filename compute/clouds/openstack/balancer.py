@@ -101,7 +101,9 @@ class OpenStackBalancers:
 
     def find(self, tag: str, *, name: str = "") -> str:
         """The id of the balancer that carries the tag, "" when there is none; one call. `name` is not needed here."""
-        return next((str(raw["id"]) for raw in self._api.pages(BALANCERS, "loadbalancers", tags=tag)), "")
+        rows = self._api.pages(BALANCERS, "loadbalancers", tags=tag)
+        # A gateway may drop a filter that it does not know, and list everybody's.
+        return next((str(raw["id"]) for raw in rows if tag in (raw.get("tags") or ())), "")
 
     def status(self, external_id: str) -> State:
         """The balancer alone, one call. Raises `Gone`."""
@@ -114,13 +116,14 @@ class OpenStackBalancers:
         (one per pool that has one).
         """
         balancer = self.status(external_id)
-        listeners = tuple(
-            map(translate.listener, self._api.pages(LISTENERS, "listeners", load_balancer_id=external_id))
-        )
+        listed = map(translate.listener, self._api.pages(LISTENERS, "listeners", load_balancer_id=external_id))
+        listeners = tuple(x for x in listed if _is_of(x, external_id))
         members: dict[str, tuple[State, ...]] = {}
         pools: list[State] = []
         for pool in map(translate.pool, self._api.pages(POOLS, "pools", loadbalancer_id=external_id)):
             check_sound(pool)
+            if not _is_of(pool, external_id):
+                continue
             with suppress(Gone):  # a pool that went in between is not part of the tree; the balancer is not gone
                 members[pool.external_id] = self._members_of(pool)
                 pools.append(pool)
@@ -133,6 +136,15 @@ class OpenStackBalancers:
             monitors=tuple(self._monitors_of(pools)) if everything else None,
         )
         return check_tree(tree)
+
+    def child(self, kind: str, external_id: str, *, pool_id: str = "") -> State:
+        """One call. Raises `Gone`."""
+        if kind == "listener":
+            return check_sound(translate.listener(self._api.read(f"{LISTENERS}/{external_id}", "listener")))
+        if kind == "pool":
+            return check_sound(translate.pool(self._api.read(f"{POOLS}/{external_id}", "pool")))
+        path = f"{POOLS}/{pool_id}/members/{external_id}"
+        return check_sound(translate.member(self._api.read(path, "member"), pool_id))
 
     # Writing ---------------------------------------------------------------------------------------------------------
 
@@ -242,3 +254,8 @@ class OpenStackBalancers:
             algorithms=("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", *extra),
             listener_protocols=(*protocols, "terminated_https") if self._certificates() else protocols,
         )
+
+
+def _is_of(item: State, balancer_id: str) -> bool:
+    """Whether a listed object names this balancer, or none: a gateway may drop the filter that was asked for."""
+    return item.refs.get("loadbalancer_id") in ("", None, balancer_id)

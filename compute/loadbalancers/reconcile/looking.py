@@ -9,13 +9,15 @@ from django.db.models import Q
 
 from compute.accounts.models import with_account
 from compute.accounts.opening import open_region
-from compute.clouds.errors import Gone
-from compute.clouds.ports import Region
+from compute.clouds.errors import Gone, Unreachable
+from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.loadbalancers.models import LoadBalancer, line_of
-from compute.loadbalancers.plan import Wanted, WantedTree
+from compute.loadbalancers.plan import KIND_WORDS, Wanted, WantedTree
 from core.tasks.models import ENDED, OPEN, Task
 
+# So many objects that a listing lacks are asked for one by one.
+MOST_ASKED = 20
 RELATED = ("project__domain", "manager", "region", "network")
 
 
@@ -44,10 +46,35 @@ def look(lb: LoadBalancer, region: Region, wanted: WantedTree, *, everything: bo
         tree = port.tree(external_id, everything=everything)
     except Gone:
         return None
+    if not lb.external_id and wanted.balancer.tag not in tree.balancer.tags:
+        return None  # what does not carry our marker is not ours, whatever was listed
+    check_whole(port, tree, wanted)
     addresses = [_address(region, w) for w in wanted.floating_ips if w.allows("port_id")]
     return TreeState(
         tree.balancer, tree.listeners, tree.pools, tree.members, tree.policies, tree.monitors, tuple(addresses)
     )
+
+
+def check_whole(port: BalancerPort, tree: TreeState, wanted: WantedTree) -> None:
+    """A listing may leave something out. What we know and it lacks is believed to be gone only when the cloud says so of its id;
+    of many, the first are asked for. Raises `Unreachable` when it is there."""
+    held = {x.external_id for x in (*tree.listeners, *tree.pools)}
+    held |= {x.external_id for members in tree.members.values() for x in members}
+    pools = {p.row: p.external_id for p in wanted.pools}
+    lost = [w for w in (*wanted.listeners, *wanted.pools) if w.external_id and w.external_id not in held]
+    # What lies in a pool that is gone went with it.
+    lost += [
+        w for w in wanted.members if w.external_id and w.external_id not in held and pools.get(w.parent, "") in held
+    ]
+    for item in lost[:MOST_ASKED]:
+        try:
+            port.child(item.kind, item.external_id, pool_id=pools.get(item.parent, ""))
+        except Gone:
+            continue
+        raise Unreachable(
+            f"The cloud did not list {KIND_WORDS[item.kind]} {item.label}, but has it when it is asked for: nothing was believed.",
+            hint="Try again; if it stays so, report it to those who run the cloud.",
+        )
 
 
 def _address(region: Region, wanted: Wanted) -> State:

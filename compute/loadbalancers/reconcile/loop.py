@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from django.db.models import Q
@@ -20,6 +20,7 @@ from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import LoadBalancer
 from compute.loadbalancers.plan import (
     CASCADE,
+    CREATE,
     DELETE,
     KIND_WORDS,
     Sight,
@@ -115,6 +116,8 @@ class Reconciler:
                 continue
             if tree is not None:
                 lost = missing(wanted, recognise(wanted, tree))
+                if self._lags(wanted, lost):
+                    return Later(2.0, "The cloud does not show yet what was made at this moment")
                 with self.context.owning():
                     if lost.items() - self.missing.items() or self.task.memory.get("absent"):
                         self.missing |= lost
@@ -174,6 +177,15 @@ class Reconciler:
             return False
         looks = int(self.task.memory.get("absent", 0))
         self.context.remember(absent=looks + 1)
+        return looks < MAX_ABSENT
+
+    def _lags(self, wanted: WantedTree, lost: Mapping[str, str]) -> bool:
+        """What this task has made is looked for some times more: a read may be older than it."""
+        rows = wanted.by_row()
+        if not any(CREATE in (rows[row].may or ()) for row in lost):
+            return False
+        looks = int(self.task.memory.get("lags", 0))
+        self.context.remember(lags=looks + 1)
         return looks < MAX_ABSENT
 
     def _may_still_come(self, tree: TreeState | None) -> bool:

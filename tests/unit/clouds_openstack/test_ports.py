@@ -184,12 +184,36 @@ def test_a_listing_streams(fake: Fake, balancer: BalancerPort) -> None:
 
 
 def test_find_asks_for_the_tag(fake: Fake, balancer: BalancerPort) -> None:
-    fake.http.get(
-        f"{OCTAVIA}/loadbalancers", [{"json": {"loadbalancers": [{"id": "lb"}]}}, {"json": {"loadbalancers": []}}]
-    )
+    marked = [{"id": "lb", "tags": ["skydeck:i:1"]}]
+    fake.http.get(f"{OCTAVIA}/loadbalancers", [{"json": {"loadbalancers": marked}}, {"json": {"loadbalancers": []}}])
     assert balancer.find("skydeck:i:1") == "lb"
     assert balancer.find("skydeck:i:1") == ""
     assert fake.http.request_history[-1].qs["tags"] == ["skydeck:i:1"]
+
+
+def test_what_a_gateway_lists_beside_what_was_asked_for_is_not_ours(fake: Fake, balancer: BalancerPort) -> None:
+    """Gateways drop filters that they do not know."""
+    foreign = [{"id": "theirs", "tags": []}, {"id": "also", "tags": ["skydeck:i:2"]}, {"id": "none", "tags": None}]
+    fake.http.get(f"{OCTAVIA}/loadbalancers", json={"loadbalancers": foreign})
+    assert balancer.find("skydeck:i:1") == ""
+    fake.http.get(f"{OCTAVIA}/loadbalancers/lb", json={"loadbalancer": {"id": "lb", "listeners": [], "pools": []}})
+    of = {"theirs": "other", "mine": "lb"}
+    for kind, extra in (
+        ("listeners", {"protocol": "HTTP", "protocol_port": 80}),
+        ("pools", {"protocol": "HTTP", "members": []}),
+    ):
+        rows = [{"id": f"{name}-{kind}", "loadbalancers": [{"id": root}], **extra} for name, root in of.items()]
+        fake.http.get(f"{OCTAVIA}/{kind}", json={kind: rows})
+    tree = balancer.tree("lb")
+    assert [x.external_id for x in (*tree.listeners, *tree.pools)] == ["mine-listeners", "mine-pools"]
+
+
+def test_one_child_by_its_id(fake: Fake, balancer: BalancerPort) -> None:
+    fake.http.get(f"{OCTAVIA}/listeners/x", json={"listener": {"id": "x", "protocol": "HTTP", "protocol_port": 80}})
+    fake.http.get(f"{OCTAVIA}/pools/p/members/m", status_code=404, json={"faultstring": "Member m not found."})
+    assert balancer.child("listener", "x").external_id == "x"
+    with pytest.raises(Gone):
+        balancer.child("member", "m", pool_id="p")
 
 
 def test_a_tree_is_created_in_one_call(fake: Fake, balancer: BalancerPort) -> None:
