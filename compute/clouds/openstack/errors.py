@@ -159,6 +159,12 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
             hint="Let the address begin with http://, or give the port that speaks https.",
             cause=cause,
         )
+    if isinstance(error, requests.exceptions.InvalidURL):
+        return Unreachable(
+            f"{place} could not be reached: {target} is no address of a host.",
+            hint="Check the spelling of the address: a name has parts of 1 to 63 characters, with one dot between them.",
+            cause=cause,
+        )
     if isinstance(error, requests.exceptions.SSLError):
         what = "its TLS certificate was not accepted" if "certificate" in cause else "what answers there speaks no TLS"
         return Unreachable(

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import certifi
 import requests
+import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -94,6 +95,9 @@ class WatchedSession(requests.Session):
         except requests.RequestException as error:
             calls.after(replace(call, ms=_ms(started), error=type(error).__name__))
             raise
+        except urllib3.exceptions.HTTPError as error:  # an address that requests lets through and that is none
+            calls.after(replace(call, ms=_ms(started), error=type(error).__name__))
+            raise requests.exceptions.InvalidURL(str(error)) from None
         calls.after(replace(call, ms=_ms(started), status=response.status_code, request_id=errors.request_id(response)))
         return response
 

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import Q
 
@@ -27,6 +28,7 @@ from compute.loadbalancers.plan import (
     WantedTree,
     algorithms_in,
     missing,
+    observed_fields,
     plan,
     recognise,
 )
@@ -37,6 +39,7 @@ from compute.loadbalancers.reconcile.waiting import CHANGED, NEW, NotSettled, Re
 from compute.projects.making import make_project
 from compute.projects.rules import check_may_make
 from compute.work import TaskWatch
+from core.engine.merge import same
 from core.engine.plan import Plan, Step, words
 from core.errors import InvalidStatusError, PlanChangedError, Problem, Remembered, TimeoutError
 from core.tasks.models import Task, TaskStep
@@ -82,6 +85,8 @@ class Reconciler:
         self.deletion_sent = False  # in this run: what is not there after it is gone
         # Rows of the change set that the cloud has not any more, and what they are called: also in an earlier run.
         self.missing: dict[str, str] = dict(self.task.memory.get("missing", {}))
+        # What the cloud had, by row and field, before it took what this task sent.
+        self.sent: dict[str, dict[str, Any]] = {r: dict(f) for r, f in self.task.memory.get("sent", {}).items()}
 
     def _at(self, lb: LoadBalancer) -> None:
         """Work on the tree as it is now, in its cloud project."""
@@ -115,9 +120,12 @@ class Reconciler:
             if not self._settled(tree):
                 continue
             if tree is not None:
-                lost = missing(wanted, recognise(wanted, tree))
-                if self._lags(wanted, lost):
-                    return Later(2.0, "The cloud does not show yet what was made at this moment")
+                sight = recognise(wanted, tree)
+                lost, unheard = missing(wanted, sight), self._unheard(wanted, sight)
+                if self._lags(wanted, lost, unheard):
+                    return Later(2.0, "The cloud does not show yet what it has just accepted")
+                if unheard:
+                    self._refuse_unheard(wanted, unheard)
                 with self.context.owning():
                     if lost.items() - self.missing.items() or self.task.memory.get("absent"):
                         self.missing |= lost
@@ -179,10 +187,39 @@ class Reconciler:
         self.context.remember(absent=looks + 1)
         return looks < MAX_ABSENT
 
-    def _lags(self, wanted: WantedTree, lost: Mapping[str, str]) -> bool:
-        """What this task has made is looked for some times more: a read may be older than it."""
+    def _unheard(self, wanted: WantedTree, sight: Sight) -> dict[str, list[str]]:
+        """Fields by row that the cloud accepted from this task and shows as they were before: a read that is older than the
+        change, or a change that was not made. That is never somebody else's change."""
         rows = wanted.by_row()
-        if not any(CREATE in (rows[row].may or ()) for row in lost):
+        found: dict[str, list[str]] = {}
+        for row, sent in self.sent.items():
+            item, seen = rows.get(row), sight.states.get(row)
+            if item is None or seen is None:
+                continue
+            now = observed_fields(item, seen, wanted, sight)
+            accepted = [n for n in sent if same(item.applied.get(n), item.desired.get(n))]
+            names = [n for n in accepted if same(now.get(n), sent[n]) and not same(now.get(n), item.desired.get(n))]
+            found |= {row: names} if names else {}
+        return found
+
+    def _refuse_unheard(self, wanted: WantedTree, unheard: Mapping[str, list[str]]) -> None:
+        """What stays as it was, however often one looks, is not done."""
+        rows = wanted.by_row()
+        told = words([f"{words(names)} of {KIND_WORDS[rows[r].kind]} {rows[r].label}" for r, names in unheard.items()])
+        problem = Refused(
+            f"The cloud accepted the change of {told}, but shows it as it was before.",
+            hint="Run the task again; if it stays so, report it to those who run the cloud.",
+            cloud_request_id=self.watch.last_request_id,
+        )
+        with self.context.owning():
+            for row, names in unheard.items():
+                storing.not_taken(rows[row], {n: self.sent[row][n] for n in names}, problem)
+        raise problem
+
+    def _lags(self, wanted: WantedTree, lost: Mapping[str, str], unheard: Mapping[str, list[str]]) -> bool:
+        """What this task has made or changed is looked for some times more: a read may be older than it."""
+        rows = wanted.by_row()
+        if not unheard and not any(CREATE in (rows[row].may or ()) for row in lost):
             return False
         looks = int(self.task.memory.get("lags", 0))
         self.context.remember(lags=looks + 1)
@@ -313,8 +350,19 @@ class Reconciler:
                 raise LookAgain from None
             with self.context.owning():
                 storing.accepted(self.lb, batch, sent, sender.rows)
+                self._note_sent(batch, wanted, sight)
             self._after(batch)
         raise LookAgain
+
+    def _note_sent(self, batch: Sequence[Step], wanted: WantedTree, sight: Sight) -> None:
+        """Keep what the cloud had before each change that it took."""
+        changed = [step for step in batch if step.verb == "update" and step.row in sight.states]
+        rows = wanted.by_row()
+        for step in changed:
+            before = observed_fields(rows[step.row], sight.states[step.row], wanted, sight)
+            self.sent.setdefault(step.row, {}).update({name: before.get(name) for name in step.after})
+        if changed:
+            self.context.remember(sent=self.sent)
 
     def _make_project(self, step: Step) -> None:
         """The balancer's cloud project; then everything is looked at again, from inside it."""

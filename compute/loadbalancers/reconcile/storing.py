@@ -92,6 +92,14 @@ def refused(step: Step, problem: Problem) -> None:
     ROWS[step.kind].objects.filter(pk=step.row).update(failure=problem.as_dict())
 
 
+def not_taken(item: Wanted, before: Mapping[str, Any], problem: Problem) -> None:
+    """The cloud accepted a change and did not make it: what it has is what it had, and the wish waits."""
+    row = ROWS[item.kind].objects.get(pk=item.row)
+    row.applied = {**row.applied, **before}
+    row.failure = problem.as_dict()
+    row.save(update_fields=["applied", "failure"])
+
+
 def unplannable(lb: LoadBalancer, problem: Problem) -> None:
     """What is wanted cannot be planned at all: the balancer keeps the reason."""
     LoadBalancer.objects.filter(pk=lb.pk).update(failure=problem.as_dict())

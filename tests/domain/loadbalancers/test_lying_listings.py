@@ -94,3 +94,37 @@ def test_a_balancer_without_our_marker_is_never_taken_for_ours(world: World, mon
     row = LoadBalancer.objects.get(pk=made.resource.pk)
     assert row.external_id not in ("", foreign)
     assert (world.cloud.get(REGION, "loadbalancer", foreign) or {})["name"] == "theirs"
+
+
+@pytest.mark.parametrize("policy", ["adopt", "hold"])
+@pytest.mark.parametrize("reads", [1, 3])
+def test_a_read_older_than_our_change_takes_nothing_back(world: World, reads: int, policy: str) -> None:
+    lb = world.created()
+    CloudAccount.objects.filter(pk=world.account.pk).update(drift_policy=policy)
+    world.cloud.faults.add(kind="stale_read", method="PUT", path="*/members/*", reads=reads, times=1)
+    made = services.backend_update(backend(lb, "10.0.0.5"), actor=world.actor, weight=33)
+    run_open_tasks()
+    assert ended(made).state == "done", ended(made).problem
+    row = backend(lb, "10.0.0.5")
+    assert (row.weight, row.status, row.changed_outside) == (33, "enabled", False)
+    assert 33 in [doc["weight"] for doc in world.cloud.all(REGION, "member")]
+
+
+@pytest.mark.parametrize("policy", ["adopt", "hold"])
+def test_a_change_that_was_accepted_and_not_made_is_not_done(
+    world: World, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    lb = world.created()
+    CloudAccount.objects.filter(pk=world.account.pk).update(drift_policy=policy)
+    with monkeypatch.context() as lying:
+        lying.setattr(Balancer, "update_balancer", lambda self, external_id, change: self.status(external_id))
+        made = services.loadbalancer_update(lb, actor=world.actor, description="mine")
+        run_open_tasks()
+    task, row = ended(made), LoadBalancer.objects.get(pk=lb.pk)
+    assert task.state == "failed" and "shows it as it was before" in (task.problem or {})["detail"]
+    assert (row.description, row.status) == ("mine", "sync_conf_failed") and row.failure is not None
+    world.sync()
+    assert LoadBalancer.objects.get(pk=lb.pk).description == "mine"
+    again = tasks.retry(task, actor=world.actor)
+    run_open_tasks()
+    assert ended(again).state == "done" and LoadBalancer.objects.get(pk=lb.pk).status == "enabled"
