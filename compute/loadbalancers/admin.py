@@ -14,7 +14,14 @@ from compute.console import ManagedAdmin, related
 from compute.loadbalancers.choices import AddressType, ListenerType, Scheduler, StickyType
 from compute.loadbalancers.console import pages as change
 from compute.loadbalancers.console import tables
-from compute.loadbalancers.console.groups import BACKEND_GROUPS, GROUP_GROUPS, MIRRORED_GROUPS
+from compute.loadbalancers.console.groups import (
+    BACKEND_GROUPS,
+    BALANCER_GROUPS,
+    CHANGED_INSIDE,
+    GROUP_GROUPS,
+    LISTENER_GROUPS,
+    fits,
+)
 from compute.loadbalancers.console.picture import layout, outline
 from compute.loadbalancers.console.sides import (
     balancer_side,
@@ -25,7 +32,7 @@ from compute.loadbalancers.console.sides import (
     pool_side,
 )
 from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
-from compute.loadbalancers.console.words import our_badge, row_badges
+from compute.loadbalancers.console.words import our_badge, outside_badges, row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
 from core.access import Actor
@@ -55,7 +62,7 @@ class TreeAdmin(ManagedAdmin):
         return root
 
     def states(self, obj: Any) -> list[Badge]:
-        return row_badges(obj)
+        return [*row_badges(obj), *outside_badges(obj)]
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
@@ -114,7 +121,7 @@ class LoadBalancerAdmin(TreeAdmin):
 
     right = "compute.loadbalancers"
     add_label = "New load balancer"
-    groups = MIRRORED_GROUPS
+    groups = BALANCER_GROUPS
     list_display = ("state", "name", "vip", "eip", "listeners_count", "place", "age")
     search_fields = ("name", "address", "=external_id", "eips__ip_addr")
     search_help_text = "Name, address or id"
@@ -144,6 +151,12 @@ class LoadBalancerAdmin(TreeAdmin):
     )
     empty_title = "No load balancer yet"
     empty_text = "Make the first one here: a name, a network, a port and the addresses behind it, all in one plan. Or connect a cloud that has some."
+
+    def base_rows(self) -> QuerySet[Any]:
+        return LoadBalancer.objects.for_list().annotate(changed_inside=fits(CHANGED_INSIDE))
+
+    def states(self, obj: Any) -> list[Badge]:
+        return [*row_badges(obj), *outside_badges(obj, inside=obj.changed_inside)]
 
     # -- the list
 
@@ -238,7 +251,7 @@ class ListenerAdmin(TreeAdmin):
 
     right = "compute.loadbalancerlisteners"
     managed_at = ("loadbalancer",)
-    groups = MIRRORED_GROUPS
+    groups = LISTENER_GROUPS
     list_display = ("state", "name", "listens_on", "balancer_name", "group_name", "place", "age")
     list_filter = (word_filter("protocol", "type", "listener_type", ListenerType.choices),)
     search_fields = ("name", "loadbalancer__name", "=listener_port", "=external_id")
@@ -328,7 +341,7 @@ class BackendGroupAdmin(TreeAdmin):
     empty_text = "A backend group holds the addresses behind a listener. The wizard for load balancers makes one; more are added on a load balancer's page."
 
     def states(self, obj: BackendGroup) -> list[Badge]:
-        return [our_badge(obj)]
+        return [our_badge(obj), *outside_badges(obj)]
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)

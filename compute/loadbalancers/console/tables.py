@@ -8,7 +8,7 @@ from typing import Any
 
 from compute.loadbalancers.choices import Association, Scheduler, StickyType
 from compute.loadbalancers.console.tree import Tree
-from compute.loadbalancers.console.words import MEANING, cloud_badge, our_badge, row_badges
+from compute.loadbalancers.console.words import MEANING, cloud_badge, our_badge, outside_badges, row_badges
 from compute.loadbalancers.models import Backend, Listener, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
 from core.admin.markup import NOTHING, anchor, badges, code, moment
@@ -37,12 +37,14 @@ def sticky_words(pool: PoolBinding) -> str:
 
 
 def backend_badges(backend: Backend, members: Sequence[MemberBinding]) -> list[Badge]:
-    """A backend's states: our word, that it is drained, and the worst of what the cloud says of its uses."""
+    """A backend's states: our word, that it is drained, the worst of what the cloud says of its uses, and a change outside."""
     found = [our_badge(backend)]
     if backend.weight == 0:
         found.append(Badge(Tone.OFF, "drained"))
     at_cloud = [word for member in members if (word := cloud_badge(member)) is not None]
-    return [*found, worst(at_cloud)] if at_cloud else found
+    if at_cloud:
+        found.append(worst(at_cloud))
+    return [*found, *outside_badges(backend)]
 
 
 def why_words(row: Any) -> Any:
@@ -59,7 +61,7 @@ def listener_table(listeners: Sequence[Listener], buttons: Sequence[Button]) -> 
     rows = [
         [
             anchor(site.url_of("listener", row.pk), row.name),
-            badges(row_badges(row)),
+            badges([*row_badges(row), *outside_badges(row)]),
             f"{row.get_listener_type_display()} : {row.listener_port}",
             anchor(site.url_of("backendgroup", row.pool_binding.backend_group_id), row.pool_binding.backend_group.name)
             if row.pool_binding
