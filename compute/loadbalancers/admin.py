@@ -22,6 +22,7 @@ from compute.loadbalancers.console.groups import (
     LISTENER_GROUPS,
     fits,
 )
+from compute.loadbalancers.console.paste import target_of
 from compute.loadbalancers.console.picture import layout, outline
 from compute.loadbalancers.console.sides import (
     balancer_side,
@@ -326,7 +327,7 @@ class BackendGroupAdmin(TreeAdmin):
     groups = GROUP_GROUPS
     list_display = ("state", "name", "balancer_name", "holds", "place", "since")
     search_fields = ("name", "loadbalancer__name")
-    search_help_text = "Name or load balancer"
+    search_help_text = "Name, load balancer or id"
     pages = (
         ("<uuid:object_id>/edit/", change.EditGroupPage, "edit"),
         ("<uuid:object_id>/delete/", change.DeleteGroupPage, "delete"),
@@ -339,6 +340,9 @@ class BackendGroupAdmin(TreeAdmin):
     )
     empty_title = "No backend group yet"
     empty_text = "A backend group holds the addresses behind a listener. The wizard for load balancers makes one; more are added on a load balancer's page."
+
+    def named_by(self, term: str) -> Q | None:
+        return Q(pk__in=PoolBinding.objects.filter(external_id=term, deleted_at=None).values("backend_group"))
 
     def states(self, obj: BackendGroup) -> list[Badge]:
         return [our_badge(obj), *outside_badges(obj)]
@@ -398,7 +402,7 @@ class BackendAdmin(TreeAdmin):
     list_display_links = ("target",)
     list_display = ("state", "target", "weight_words", "group_link", "balancer_name", "place")
     search_fields = ("name", "address", "backend_group__name", "backend_group__loadbalancer__name")
-    search_help_text = "Address, name, backend group or load balancer"
+    search_help_text = "Address, name, backend group, load balancer or id"
     pages = (
         ("<uuid:object_id>/edit/", change.EditBackendPage, "edit"),
         ("<uuid:object_id>/drain/", change.DrainBackendPage, "drain"),
@@ -413,6 +417,11 @@ class BackendAdmin(TreeAdmin):
     )
     empty_title = "No backend yet"
     empty_text = "Backends are the addresses that traffic is sent to. Paste them into the wizard for load balancers, or add them on a backend group's page."
+
+    def named_by(self, term: str) -> Q | None:
+        found = Q(pk__in=MemberBinding.objects.filter(external_id=term, deleted_at=None).values("backend"))
+        target = target_of(term)
+        return found | Q(address=target[0], port=target[1]) if target is not None else found
 
     def states(self, obj: Any) -> list[Badge]:
         return tables.backend_badges(obj, [b for b in obj.bindings.all() if b.deleted_at is None])

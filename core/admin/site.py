@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.views import LogoutView
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
+from django.db.models import Case, Model, When
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
@@ -179,20 +179,22 @@ class ConsoleSite(UnfoldAdminSite):
         return self.home(request)
 
     def search(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
-        """The command palette: what is called like that, among the kinds that take part, as far as the actor sees."""
+        """The command palette: what is called like that, among the kinds that take part, as far as the actor sees. What is
+        called just so comes first."""
         term = request.GET.get("s", "").strip()
         found = []
         for admin in self._registry.values():
             if term and getattr(admin, "in_palette", False) and admin.has_view_permission(request):
                 seen = visible_to(admin.base_rows(), actor_of(request), f"{admin.right}.list")
                 rows, _ = admin.get_search_results(request, seen.order_by(), term)
+                by_name = Case(When(**{f"{admin.name_path}__iexact": term}, then=0), default=1)
                 found += [
                     {
                         "title": str(row),
                         "description": admin.palette_words(row),
                         "link": self._reverse(admin.opts, "change", row.pk),
                     }
-                    for row in rows[:FOUND_PER_KIND]
+                    for row in rows.order_by(by_name, admin.name_path, "pk")[:FOUND_PER_KIND]
                 ]
         pages = [
             {"title": item["title"], "description": "list", "link": item["link"]}
@@ -203,7 +205,7 @@ class ConsoleSite(UnfoldAdminSite):
         return TemplateResponse(
             request,
             "console/search_results.html",
-            {"results": pages + found, "term": term},
+            {"results": sorted(pages + found, key=lambda one: one["title"].lower() != term.lower()), "term": term},
             headers={"HX-Trigger": "search"},
         )
 
