@@ -18,6 +18,7 @@ from compute.loadbalancers.console.paste import EXAMPLE, parse_backends
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network
 from compute.networks.queries import pool_size
+from compute.projects.queries import accounts_open_to
 from core.access import Actor, Reach, visible_to
 from core.admin.forms import ConsoleForm, NumberInput, Radios, Select, Switch, TextArea, TextInput
 from core.errors import Problem
@@ -82,9 +83,13 @@ class BackendsField(forms.CharField):
 
 
 def networks_for(actor: Actor) -> Any:
-    """Networks in which a balancer can get its address, through accounts that take changes."""
+    """Networks in which a balancer can get its address, through accounts that take changes. Who works in one project is
+    offered those of others, which are shared, only where something of that project can be made."""
     rows = visible_to(Network.objects.for_list(), actor, "compute.networks.list")
     usable = rows.filter(vpc__is_external=False, manager__account__enabled=True, manager__account__read_only=False)
+    if actor.reach is Reach.PROJECT:
+        project = Project.objects.get(pk=str(actor.project_id))
+        usable = usable.filter(Q(project=project) | Q(manager__account__in=accounts_open_to(project)))
     used = Count("loadbalancers", filter=Q(loadbalancers__deleted_at=None))
     return usable.annotate(used=used).order_by("manager__account__name", "region__name", "name")
 
