@@ -246,7 +246,7 @@ class ActionPage(ConsolePage):
         try:
             return self.after(self.perform())
         except Problem as problem:
-            messages.error(request, f"{problem.detail} {problem.hint}".strip())
+            messages.error(request, self.admin.admin_site.tell(f"{problem.detail} {problem.hint}".strip()))
             return HttpResponseRedirect(self.admin.page_url("change", self.obj.pk))
 
 
