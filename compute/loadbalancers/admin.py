@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 
 from compute.console import ManagedAdmin, related
 from compute.loadbalancers.choices import AddressType, ListenerType, Scheduler, StickyType
+from compute.loadbalancers.console import foreign, tables
 from compute.loadbalancers.console import pages as change
-from compute.loadbalancers.console import tables
 from compute.loadbalancers.console.groups import (
     BACKEND_GROUPS,
     BALANCER_GROUPS,
@@ -36,18 +36,21 @@ from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
 from compute.loadbalancers.console.words import our_badge, outside_badges, row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
-from core.access import Actor
+from core.access import Actor, visible_to
 from core.admin.actors import actor_of
 from core.admin.ages import age_fact
 from core.admin.filters import word_filter
 from core.admin.markup import NOTHING, anchor, code, moment, plural
-from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Tab
+from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Tab, problem_notice
 from core.admin.site import site
 from core.admin.tabs import Mirror
 from core.admin.tones import Badge, Tone
 from core.admin.words import task_title
-from core.tasks.models import OPEN, Task
+from core.tasks.models import FAILED, LOST, OPEN, Task
 
+BACKUP_HINT = (
+    "It takes traffic only when no other backend of its group can. It was set elsewhere; Skydeck leaves it as it is."
+)
 SHOWN_TASKS = 5  # of those that are at work on a tree, on its pages
 
 
@@ -87,6 +90,17 @@ class TreeAdmin(ManagedAdmin):
             text = f"{task_title(task)} is at work. {task.note}".strip()
             found.append(Notice(Tone.MOTION, text, url=site.url_of("task", task.pk), link="Watch the task"))
         return found
+
+
+def name_rules(pools: Sequence[PoolBinding], lb: LoadBalancer) -> None:
+    """Give each pool the names of the rules that send to it; one query, and none where there is no such rule."""
+    rules = {pool.pk: foreign.rules_to(pool, lb) for pool in pools}
+    listeners: dict[str, str] = {}
+    if any(rules.values()):
+        rows = Listener.objects.filter(loadbalancer=lb, deleted_at=None).exclude(external_id="")
+        listeners = dict(rows.values_list("external_id", "name"))
+    for pool in pools:
+        pool.rule_names = [foreign.rule_name(rule, listeners) for rule in rules[pool.pk]]  # type: ignore[attr-defined]
 
 
 def events_inside(**tree: Any) -> Q:
@@ -180,6 +194,17 @@ class LoadBalancerAdmin(TreeAdmin):
         row.tree = load_tree(row, row.busy)
         return row
 
+    def failure_notice(self, request: HttpRequest, obj: Any) -> Notice | None:
+        """The last change of the tree that was refused, whichever row of it that was about, with the way to its task."""
+        if obj.open_tasks or not any(row.failure for row in obj.tree.rows()):
+            return None
+        tasks = visible_to(Task.objects.all(), actor_of(request), "core.tasks.list")
+        task = tasks.filter(line=obj.line, state__in=(FAILED, LOST), settled_at=None).order_by("-id").first()
+        if task is None:
+            return super().failure_notice(request, obj)
+        start = f"{task_title(task)}: this was not carried out."
+        return problem_notice(task.problem or {}, start=start, url=site.url_of("task", task.pk), link="Open the task")
+
     def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
         found = super().notices(request, obj)
         changed = [(mirror.label, words) for mirror in obj.tree.mirrors() if (words := drift_words(mirror))]
@@ -199,6 +224,10 @@ class LoadBalancerAdmin(TreeAdmin):
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
         return [balancer_side(obj, busy=obj.busy)]
+
+    def known_names(self, obj: Any) -> Mapping[str, str]:
+        names = {str(row.pk): row.name for row in (*obj.tree.groups, *obj.tree.listeners)}
+        return names | {str(pool.pk): pool.backend_group.name for pool in obj.tree.pools}
 
     def subtitle(self, obj: LoadBalancer, actor: Actor) -> Sequence[Any]:
         return (code(obj.address), *super().subtitle(obj, actor))
@@ -315,7 +344,11 @@ class ListenerAdmin(TreeAdmin):
             Fact("Id at the cloud", code(obj.external_id)),
             Fact("Description", obj.description or NOTHING),
         ]
-        return (Facts("About this listener", facts),)
+        pools: list[PoolBinding] = []
+        if foreign.rules_of(obj):
+            rows = PoolBinding.objects.filter(loadbalancer=obj.loadbalancer_id, deleted_at=None)
+            pools = list(rows.select_related("backend_group"))
+        return (Facts("About this listener", facts), *foreign.listener_facts(obj, pools))
 
 
 @admin.register(BackendGroup, site=site)
@@ -351,6 +384,7 @@ class BackendGroupAdmin(TreeAdmin):
         row = super().get_row(request, object_id)
         bindings = PoolBinding.objects.filter(backend_group=row, deleted_at=None).select_related("backend_group")
         row.pools = list(bindings.prefetch_related("default_listeners"))
+        name_rules(row.pools, row.loadbalancer)
         return row
 
     @admin.display(description="Load balancer", ordering="loadbalancer__name")
@@ -388,6 +422,7 @@ class BackendGroupAdmin(TreeAdmin):
         return (
             tables.backend_table("Backends", list(backends), list(members), why_not),
             tables.pool_table(obj.pools),
+            *foreign.group_facts(obj.pools, obj.loadbalancer),
             Facts("About this backend group", facts),
         )
 
@@ -447,6 +482,7 @@ class BackendAdmin(TreeAdmin):
         row = super().get_row(request, object_id)
         found = MemberBinding.objects.filter(backend=row, deleted_at=None).select_related("pool_binding", "backend")
         row.members = list(found.prefetch_related("pool_binding__default_listeners"))
+        name_rules([member.pool_binding for member in row.members], row.backend_group.loadbalancer)
         return row
 
     def inside(self, obj: Any) -> Q:
@@ -464,6 +500,7 @@ class BackendAdmin(TreeAdmin):
             Fact("Address", self.target(obj)),
             Fact("Weight", self.weight_words(obj), hint="It takes no new connections." if obj.weight == 0 else ""),
             Fact("Enabled", "yes" if obj.enabled else "no"),
+            *([Fact("Backup", "yes", hint=BACKUP_HINT)] if any(map(foreign.is_backup, obj.members)) else []),
             Fact("Backend group", related(obj.backend_group, actor)),
             Fact("Load balancer", related(obj.backend_group.loadbalancer, actor)),
             age_fact(obj, *obj.members),
@@ -472,6 +509,13 @@ class BackendAdmin(TreeAdmin):
         return (tables.member_table(obj.members), Facts("About this backend", facts))
 
 
+def pool_names(ids: Iterable[str], actor: Actor) -> dict[str, str]:
+    """Uses of backend groups by the names of the groups."""
+    rows = visible_to(PoolBinding.objects.filter(pk__in=ids), actor, "compute.loadbalancerbackendgroups.list")
+    return {str(pk): name for pk, name in rows.order_by().values_list("pk", "backend_group__name")}
+
+
+site.names_of["poolbinding"] = pool_names
 # Columns that changes are told in, by the words that forms and plans have for them.
 site.field_words |= {
     "pool_binding": "backend group", "scheduler": "algorithm", "sticky_session": "session persistence",

@@ -6,7 +6,7 @@ because that would write rows. A family's `admin.py` declares columns, filters, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -162,8 +162,13 @@ class ResourceAdmin(ModelAdmin):
 
     def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
         """Sentences above the tabs. A refused change is told first."""
+        refused = self.failure_notice(request, obj)
+        return [refused] if refused is not None else []
+
+    def failure_notice(self, request: HttpRequest, obj: Any) -> Notice | None:
+        """That the last change was refused, and why."""
         failure = getattr(obj, "failure", None)
-        return [problem_notice(failure, start="The last change was not carried out.")] if failure else []
+        return problem_notice(failure, start="The last change was not carried out.") if failure else None
 
     # -- search
 
@@ -267,6 +272,10 @@ class ResourceAdmin(ModelAdmin):
     def inside(self, obj: Any) -> Q:
         """Audit events of what is in the row, which belong to its own trail."""
         return Q()
+
+    def known_names(self, obj: Any) -> Mapping[str, str]:
+        """What rows around this one are called, by id, as far as they are loaded: changes that name them ask no more."""
+        return {}
 
     def page_moves(self, obj: Any) -> bool:
         """True while the page of the row should look again by itself."""
