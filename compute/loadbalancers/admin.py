@@ -202,7 +202,7 @@ class LoadBalancerAdmin(TreeAdmin):
         task = tasks.filter(line=obj.line, state__in=(FAILED, LOST), settled_at=None).order_by("-id").first()
         if task is None:
             return super().failure_notice(request, obj)
-        start = f"{task_title(task)}: this was not carried out."
+        start = f"“{task_title(task)}” was not carried out."
         return problem_notice(task.problem or {}, start=start, url=site.url_of("task", task.pk), link="Open the task")
 
     def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
@@ -348,7 +348,7 @@ class ListenerAdmin(TreeAdmin):
         if foreign.rules_of(obj):
             rows = PoolBinding.objects.filter(loadbalancer=obj.loadbalancer_id, deleted_at=None)
             pools = list(rows.select_related("backend_group"))
-        return (Facts("About this listener", facts), *foreign.listener_facts(obj, pools))
+        return (Facts("About this listener", facts), *foreign.listener_table(obj, pools))
 
 
 @admin.register(BackendGroup, site=site)
@@ -422,7 +422,7 @@ class BackendGroupAdmin(TreeAdmin):
         return (
             tables.backend_table("Backends", list(backends), list(members), why_not),
             tables.pool_table(obj.pools),
-            *foreign.group_facts(obj.pools, obj.loadbalancer),
+            *foreign.group_table(obj.pools, obj.loadbalancer),
             Facts("About this backend group", facts),
         )
 

@@ -96,11 +96,6 @@ def code(value: object) -> SafeString:
     return format_html('<code class="sd-code">{}</code>', value) if value else NOTHING
 
 
-def lines(texts: Iterable[str]) -> SafeString:
-    """Several texts, one below the other."""
-    return format_html_join("", "<div>{}</div>", ((text,) for text in texts))
-
-
 def pretty(value: Any) -> str:
     """JSON as people read it."""
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, default=str)

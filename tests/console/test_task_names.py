@@ -144,12 +144,10 @@ def test_a_balancer_names_its_last_refused_change(boss: Client, shop: LoadBalanc
     with few_queries():
         page = boss.get(url)
     notice = next(n for n in page.context["notices"] if n.link == "Open the task")
-    assert notice.text.startswith(
-        "Change load balancer shop: weight of backend 10.0.0.5:8080: this was not carried out."
-    )
+    assert notice.text.startswith("“Change load balancer shop: weight of backend 10.0.0.5:8080” was not carried out.")
     assert notice.url == site.url_of("task", refused.pk) and notice.cause == "Quota exceeded for member"
     Task.objects.filter(pk=refused.pk).update(settled_at=refused.created_at)
-    assert "this was not carried out" not in boss.get(url).content.decode()
+    assert "was not carried out" not in boss.get(url).content.decode()
 
 
 def test_a_box_of_a_refused_backend_says_why_when_pointed_at(boss: Client, shop: LoadBalancer, refused: Task) -> None:
@@ -158,7 +156,7 @@ def test_a_box_of_a_refused_backend_says_why_when_pointed_at(boss: Client, shop:
     title = box.split("</title>")[0]
     assert "was refused" in title and "The cloud says: Quota exceeded for member" in title
     drawn = box.split("</a>")[0].split("</title>")[1]
-    assert ">weight 3<" in drawn and "change not carried" in drawn and "was refused" not in drawn
+    assert ">weight 3<" in drawn and "change not carried out<" in drawn and "was refused" not in drawn
 
 
 def test_the_button_for_a_group_stands_above_the_groups(boss: Client, shop: LoadBalancer) -> None:

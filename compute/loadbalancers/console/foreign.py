@@ -10,8 +10,8 @@ from typing import Any
 
 from compute.loadbalancers.console.tree import action_words, rule_words
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
-from core.admin.markup import lines, plural
-from core.admin.parts import Fact, Facts
+from core.admin.markup import plural
+from core.admin.parts import Table
 
 TITLE = "Made elsewhere, and left as it is"
 
@@ -31,33 +31,27 @@ def rules_to(pool: PoolBinding, lb: LoadBalancer) -> list[Mapping[str, Any]]:
     return _referring(lb, "policies", "redirect_pool_id", pool.external_id)
 
 
-def listener_facts(listener: Listener, pools: Sequence[PoolBinding]) -> list[Facts]:
+def listener_table(listener: Listener, pools: Sequence[PoolBinding]) -> list[Table]:
     """A card of what a listener has beside its columns; none where it has nothing. `pools`: those that rules may send to."""
     raw = listener.raw
     groups = {pool.external_id: pool.backend_group.name for pool in pools if pool.external_id}
-    rules = [rule_sentence(rule, groups) for rule in rules_of(listener)]
+    rows = [["Rule", rule_sentence(rule, groups)] for rule in rules_of(listener)]
     addresses, headers = raw.get("allowed_cidrs"), raw.get("insert_headers")
-    facts = [
-        Fact("Rules", lines(rules)) if rules else None,
-        Fact("Takes traffic only from", ", ".join(map(str, addresses)))
-        if isinstance(addresses, list) and addresses
-        else None,
-        Fact("Headers that it adds", ", ".join(f"{name}: {value}" for name, value in headers.items()))
-        if isinstance(headers, Mapping) and headers
-        else None,
-    ]
-    found = [fact for fact in facts if fact is not None]
-    return [Facts(TITLE, found)] if found else []
+    if isinstance(addresses, list) and addresses:
+        rows.append(["Takes traffic only from", ", ".join(map(str, addresses))])
+    if isinstance(headers, Mapping) and headers:
+        rows.append(["Headers that it adds", ", ".join(f"{name}: {value}" for name, value in headers.items())])
+    return _table(rows)
 
 
-def group_facts(pools: Sequence[PoolBinding], lb: LoadBalancer) -> list[Facts]:
+def group_table(pools: Sequence[PoolBinding], lb: LoadBalancer) -> list[Table]:
     """A card of the health checks of a group's uses; none where nothing checks."""
     checks = [
         monitor_words(monitor.get("fields") or {})
         for pool in pools
         for monitor in _referring(lb, "monitors", "pool_id", pool.external_id)
     ]
-    return [Facts(TITLE, [Fact("Health check", lines(dict.fromkeys(checks)))])] if checks else []
+    return _table([["Health check", check] for check in dict.fromkeys(checks)])
 
 
 def rule_name(rule: Mapping[str, Any], listeners: Mapping[str, str]) -> str:
@@ -85,6 +79,10 @@ def monitor_words(fields: Mapping[str, Any]) -> str:
     down = plural(int(fields.get("max_retries_down") or 3), "failure")
     off = "" if fields.get("enabled", True) else " (disabled)"
     return f"{kind}{asks} every {fields.get('delay')} s, answer within {fields.get('timeout')} s{codes}; down after {down}{off}"
+
+
+def _table(rows: list[list[str]]) -> list[Table]:
+    return [Table(TITLE, ["What", "As it is at the cloud"], rows)] if rows else []
 
 
 def _is_condition(rule: Any) -> bool:

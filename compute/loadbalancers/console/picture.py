@@ -19,10 +19,11 @@ TOP, SIDE = 30, 2
 # How wide a text may be, in units of the picture: a title stands beside the icon of its state.
 LETTERS, ICON = WIDTH - 13 - 6, 22
 TITLE_SIZE, LINE_SIZE = 12.5, 11.5
-# Widths of letters in parts of the letter size; those that are not named are as wide as an “n”.
+# Widths of letters in parts of the letter size, of the theme's font when it is bold; another one is as wide as `LETTER`.
+LETTER = 0.65
 WIDTHS = {
-    **dict.fromkeys("il.,:;'|!jI", 0.3), **dict.fromkeys("ftr()[]/-· ", 0.4), **dict.fromkeys("mwMW@%…", 0.95),
-    **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ", 0.72),
+    **dict.fromkeys("ijlI '|", 0.28), **dict.fromkeys(".,:;·!", 0.33), **dict.fromkeys("frt()[]/1-_\"", 0.42), **dict.fromkeys("sxzkacJ7L", 0.58),
+    **dict.fromkeys("evybdghnopquEF235", 0.62), **dict.fromkeys("KYDXAVCUGHNOQ", 0.77), **dict.fromkeys("wmM…", 0.95), **dict.fromkeys("W%@", 1.02),
 }  # fmt: skip
 
 
@@ -99,7 +100,7 @@ class Picture:
 
 def text_width(text: str, size: float) -> float:
     """About how wide a text is drawn."""
-    return sum(WIDTHS.get(letter, 0.64 if ord(letter) < 0x2E80 else 1.0) for letter in text) * size
+    return sum(WIDTHS.get(letter, LETTER if ord(letter) < 0x2E80 else 1.0) for letter in text) * size
 
 
 def short(text: str, room: float, size: float) -> str:

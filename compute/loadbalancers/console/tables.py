@@ -44,11 +44,11 @@ def backend_badges(backend: Backend, members: Sequence[MemberBinding]) -> list[B
     found = [our_badge(backend)]
     if backend.weight == 0:
         found.append(Badge(Tone.OFF, "drained"))
-    if any(is_backup(member) for member in members):
-        found.append(Badge(Tone.PLAIN, "backup", "It takes traffic only when no other backend of its group can."))
     at_cloud = [word for member in members if (word := cloud_badge(member)) is not None]
     if at_cloud:
         found.append(worst(at_cloud))
+    if any(is_backup(member) for member in members):
+        found.append(Badge(Tone.PLAIN, "backup", "It takes traffic only when no other backend of its group can."))
     return [*found, *outside_badges(backend)]
 
 

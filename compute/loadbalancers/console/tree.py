@@ -220,7 +220,7 @@ class _Drawing:
             tone = Tone.OFF
         return Node(
             f"member-{member.pk}", "backend", join_host_port(backend.address, backend.port), line,
-            state_words(member), tone, why, self.url_of("backend", backend.pk), self.drift[member.pk],
+            our_badge(member).text if member.failure else state_words(member), tone, why, self.url_of("backend", backend.pk), self.drift[member.pk],
         )  # fmt: skip
 
     def _collapsed(self, pool: PoolBinding, nodes: Sequence[Node]) -> list[Node]:
