@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from compute.loadbalancers.console.picture import (
     HEIGHT,
     LINE_SIZE,
+    THIN,
     TITLE_SIZE,
     WIDTH,
     Graph,
@@ -88,7 +89,7 @@ def test_no_text_runs_into_an_icon(text: str) -> None:
     """The icon of the state stands at 156, the one of a change outside below it; letters begin at 13."""
     box = layout(Graph((("a", (node(text, line=text, state=text, drift="x"),)),), ())).boxes[0]
     assert 13 + text_width(box.title, TITLE_SIZE) <= 156 and 13 + text_width(box.state, LINE_SIZE) <= 156
-    assert 13 + text_width(box.line, LINE_SIZE) <= WIDTH - 4
+    assert 13 + text_width(box.line, LINE_SIZE * THIN) <= WIDTH - 4
     assert short("short", 100, 10) == "short" and len(box.title) > 8
 
 

@@ -82,7 +82,7 @@ def monitor_words(fields: Mapping[str, Any]) -> str:
 
 
 def _table(rows: list[list[str]]) -> list[Table]:
-    return [Table(TITLE, ["What", "As it is at the cloud"], rows)] if rows else []
+    return [Table(TITLE, ["What", "At the cloud"], rows)] if rows else []
 
 
 def _is_condition(rule: Any) -> bool:

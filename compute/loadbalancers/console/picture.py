@@ -19,6 +19,7 @@ TOP, SIDE = 30, 2
 # How wide a text may be, in units of the picture: a title stands beside the icon of its state.
 LETTERS, ICON = WIDTH - 13 - 6, 22
 TITLE_SIZE, LINE_SIZE = 12.5, 11.5
+THIN = 0.95  # of the width of bold letters
 # Widths of letters in parts of the letter size, of the theme's font when it is bold; another one is as wide as `LETTER`.
 LETTER = 0.65
 WIDTHS = {
@@ -166,7 +167,7 @@ def _box(node: Node, x: int, y: int) -> Box:
     """The box with its texts cut to what is free beside the icons."""
     below = LETTERS - ICON if node.drift else LETTERS
     return Box(
-        node, x, y, short(node.title, LETTERS - ICON, TITLE_SIZE), short(node.line, LETTERS, LINE_SIZE),
+        node, x, y, short(node.title, LETTERS - ICON, TITLE_SIZE), short(node.line, LETTERS, LINE_SIZE * THIN),
         short(node.state, below, LINE_SIZE),
     )  # fmt: skip
 
