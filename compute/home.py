@@ -79,6 +79,11 @@ def account_notices(accounts: list[CloudAccount]) -> list[Notice]:
     found = []
     for account in accounts:
         url = site.url_of("cloudaccount", account.pk)
+        if account.status == AccountStatus.DELETE_FAILED:
+            reason = (account.last_error or {}).get("detail", "")
+            text = f"Account {account.name} could not be forgotten. {reason}".strip()
+            found.append(Notice(Tone.BAD, text, "It can be forgotten again.", url, "Open the account"))
+            continue
         if account.status == AccountStatus.DISCONNECTED:
             reason = (account.last_error or {}).get("detail", "The cloud does not answer.")
             hint = str((account.last_error or {}).get("hint", ""))

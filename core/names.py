@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
+
 from core.errors import InputParameterError, MissingParameterError
 
 LENGTH = 128
@@ -18,3 +21,29 @@ def check_name(name: str, *, field: str = "name", length: int = LENGTH) -> str:
     if len(text) > length:
         raise InputParameterError(f"A name has at most {length} characters; this one has {len(text)}.", field=field)
     return text
+
+
+RUN = re.compile(r"#+")
+
+
+def generated_name(pattern: str, *, taken: Collection[str], length: int = LENGTH) -> str:
+    """Spec 4.2, rule 94: the first free name of a pattern. A run of `#` becomes a counter, with zeros in front; without one
+    the pattern itself is the name, and with `-1`, `-2`, … behind it once that is taken.
+
+    >>> generated_name("web-##", taken={"web-01"})
+    'web-02'
+    >>> generated_name("web", taken={"web", "web-1"})
+    'web-2'
+    """
+    plain = check_name(pattern, field="generate_name", length=length)
+    run = RUN.search(plain)
+    if run is None and plain not in taken:
+        return plain
+    for number in range(1, len(taken) + 2):
+        if run is None:
+            name = f"{plain}-{number}"
+        else:
+            name = f"{plain[: run.start()]}{number:0{len(run[0])}}{plain[run.end() :]}"
+        if name not in taken:
+            return check_name(name, field="generate_name", length=length)
+    raise AssertionError("more numbers than names were tried")

@@ -17,6 +17,7 @@ BASE = Path(__file__).resolve().parents[1]
 BAR = 85.0
 # The quick tests that speak of a pure module.
 TESTS = {
+    "compute/accounts/rules.py": ["tests/unit/accounts/test_rules.py"],
     "compute/loadbalancers/rules.py": ["tests/unit/loadbalancers/test_rules.py"],
     "compute/loadbalancers/plan.py": ["tests/unit/loadbalancers/test_plan.py", "tests/properties/test_plan.py"],
     "core/engine/merge.py": ["tests/properties/test_merge.py"],

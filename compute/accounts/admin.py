@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from compute.accounts import guards
-from compute.accounts.choices import AccountStatus, SyncStatus
+from compute.accounts.choices import ON_ITS_WAY_OUT, AccountStatus, SyncStatus
 from compute.accounts.console import pages as change
 from compute.accounts.console.forms import interval_words
 from compute.accounts.models import CloudAccount
@@ -35,13 +37,27 @@ STATUS_BADGES = {
     AccountStatus.CONNECTED: Badge(Tone.OK, "connected"),
     AccountStatus.DISCONNECTED: Badge(Tone.BAD, "no contact"),
     AccountStatus.DELETING: Badge(Tone.MOTION, "being forgotten"),
+    AccountStatus.DELETE_FAILED: Badge(Tone.BAD, "could not be forgotten"),
 }
+# Fields that a cloud's refusal of a login names.
+OF_CREDENTIALS = frozenset(
+    {
+        "secret",
+        "password",
+        "username",
+        "application_credential_id",
+        "project_name",
+        "user_domain_name",
+        "project_domain_name",
+    }
+)
 SHOWN = 50
 
 
 def account_states(account: CloudAccount) -> list[Badge]:
     """Contact, then what is going on, then what limits it."""
-    found = [STATUS_BADGES[AccountStatus(account.status)] if account.enabled else Badge(Tone.OFF, "disabled")]
+    told = account.enabled or account.status in ON_ITS_WAY_OUT
+    found = [STATUS_BADGES[AccountStatus(account.status)] if told else Badge(Tone.OFF, "disabled")]
     if account.sync_status != SyncStatus.IDLE:
         found.append(Badge(Tone.MOTION, "sync queued" if account.sync_status == SyncStatus.QUEUED else "sync running"))
     elif account.last_sync_state not in ("", "complete", "running"):
@@ -51,10 +67,28 @@ def account_states(account: CloudAccount) -> list[Badge]:
     return found
 
 
+def found_words(account: Any) -> str:
+    """How much was read from an account that came by `for_list()`."""
+    kinds = (("region_count", "region"), ("external_project_count", "cloud project"), ("network_count", "network"),
+             ("eip_count", "elastic IP"), ("loadbalancer_count", "load balancer"))  # fmt: skip
+    return ", ".join(plural(getattr(account, name), word) for name, word in kinds)
+
+
 def last_sync_words(account: CloudAccount) -> Any:
     """What the last sync came to."""
     run = RUN_BADGES.get(account.last_sync_state)
     return badge(run) if run is not None else NOTHING
+
+
+def way_out(account: CloudAccount) -> tuple[str, str, str]:
+    """What helps against the last error of an account: the page, the words of its button, and a hint where the error has none."""
+    error = account.last_error or {}
+    if account.status == AccountStatus.DELETE_FAILED:
+        return "forget", "Forget it again", "What was forgotten by then stays so; forget it again for the rest."
+    if error.get("code") == "InvalidCredentialError" or error.get("field") in OF_CREDENTIALS:
+        hint = "Give the account new credentials. They are tried before they are kept, and then the account is read."
+        return "credentials", "Give new credentials", hint
+    return "edit", "Change the account", ""
 
 
 @admin.register(CloudAccount, site=site)
@@ -69,13 +103,15 @@ class CloudAccountAdmin(ResourceAdmin):
     list_filter = (word_filter("cloud", "brand", "provider", (("openstack", "OpenStack"), ("memory", "Memory"))),)
     search_fields = ("name", "access_url", "username", "project_name")
     groups = (
-        Group("attention", "Needs attention", Q(status=AccountStatus.DISCONNECTED) | Q(last_sync_state__in=("partial", "failed", "interrupted")), "bad"),
+        Group("attention", "Needs attention", Q(status__in=(AccountStatus.DISCONNECTED, AccountStatus.DELETE_FAILED)) | Q(last_sync_state__in=("partial", "failed", "interrupted")), "bad"),
         Group("motion", "Sync running", ~Q(sync_status=SyncStatus.IDLE), "motion"),
         Group("off", "Disabled", Q(enabled=False)),
     )  # fmt: skip
     pages = (
         ("add/", change.AddAccountPage, "add"),
         ("<uuid:object_id>/edit/", change.EditAccountPage, "edit"),
+        ("<uuid:object_id>/credentials/", change.CredentialPage, "credentials"),
+        ("<uuid:object_id>/project/", change.ChangeProjectPage, "project"),
         ("<uuid:object_id>/forget/", change.ForgetAccountPage, "forget"),
         ("<uuid:object_id>/sync/", change.SyncPage, "sync"),
         ("<uuid:object_id>/enable/", change.EnablePage, "enable"),
@@ -86,6 +122,8 @@ class CloudAccountAdmin(ResourceAdmin):
     offers = (
         Offer("Sync now", "sync", change.SYNC, icon="sync", primary=True, post=True),
         Offer("Change", "edit", Verb("compute.cloudaccounts.update", guards.not_deleting), icon="edit"),
+        Offer("Give new credentials", "credentials", change.CREDENTIAL, icon="key"),
+        Offer("Change project", "project", change.PROJECT, icon="drive_file_move"),
         Offer(
             "Enable", "enable", change.ENABLE, icon="toggle_on", post=True, shown=lambda account: not account.enabled
         ),
@@ -140,7 +178,14 @@ class CloudAccountAdmin(ResourceAdmin):
         return (obj.brand, related(obj.domain, actor, f"domain {obj.domain.name}"), code(obj.access_url))
 
     def notices(self, request: HttpRequest, obj: CloudAccount) -> list[Notice]:
-        return [problem_notice(obj.last_error)] if obj.last_error else []
+        """The last error with its time, the way out of it, and the button that leads there for whoever may go."""
+        if not obj.last_error:
+            return []
+        page, words, hint = way_out(obj)
+        button = self.offer_button(request, obj, page)
+        told = problem_notice(obj.last_error, url="" if button.why_not else button.url, link=words)
+        text = format_html("Last error, {}: {}", moment(obj.last_error_at, "at an unknown time"), told.text)
+        return [replace(told, text=text, hint=" ".join(filter(None, (told.hint, hint))))]
 
     def tabs(self, request: HttpRequest, obj: CloudAccount) -> list[Tab]:
         return [
@@ -162,6 +207,9 @@ class CloudAccountAdmin(ResourceAdmin):
             Fact("Regions", ", ".join(obj.regions) or "all"),
             Fact("Certificate", "checked" if obj.verify_tls else "not checked"),
             Fact("Domain", related(obj.domain, actor)),
+            Fact("Project for what has none", related(obj.project, actor)),
+            Fact("New cloud projects", "get a local project each" if obj.auto_create_project else "belong to the account's project"),
+            Fact("Read from it", found_words(obj)),
             Fact("When something was changed at the cloud", obj.get_drift_policy_display()),
             Fact("Read by itself", interval_words(obj.sync_interval_seconds) if obj.enable_auto_sync else "no"),
             Fact("Health", obj.get_health_status_display(), hint=f"{plural(obj.error_count, 'failed contact')} in a row" if obj.error_count else ""),

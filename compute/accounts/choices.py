@@ -8,6 +8,11 @@ class AccountStatus(models.TextChoices):
     CONNECTED = "connected", "connected"
     DISCONNECTED = "disconnected", "disconnected"
     DELETING = "deleting", "deleting"
+    DELETE_FAILED = "delete_failed", "could not be deleted"
+
+
+# On its way out, or half gone: it is not read, and cannot be enabled (rule 36).
+ON_ITS_WAY_OUT = (AccountStatus.DELETING, AccountStatus.DELETE_FAILED)
 
 
 class AuthKind(models.TextChoices):
@@ -45,4 +50,17 @@ class Health(models.TextChoices):
     NO_PERMISSION = "no permission", "may not be asked"
 
 
+class Environment(models.TextChoices):
+    """Spec 1.2: whose machines a cloud runs on. `private_or_onpremise` is a word of filters only."""
+
+    PUBLIC = "public", "public"
+    PRIVATE = "private", "private"
+    ON_PREMISE = "onpremise", "on premise"
+    PRIVATE_OR_ON_PREMISE = "private_or_onpremise", "private or on premise"
+
+
 BRANDS = {"openstack": "OpenStack", "memory": "Memory"}
+# Neither is a public cloud, nor mere machines on premise: that makes them private (spec 1.2, 1.3).
+ENVIRONMENTS = {"openstack": Environment.PRIVATE, "memory": Environment.PRIVATE}
+# Providers that always give a cloud project a local project of its own (rule 9).
+FORCES_AUTO_CREATE = frozenset({"openstack"})

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
-from compute.accounts.choices import AccountStatus, Health, SyncStatus
+from typing import Any
+
+from django.db.models import QuerySet
+
+from compute.accounts.choices import ENVIRONMENTS, AccountStatus, Environment, Health, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet, TextFilter
 
 
+class EnvironmentFilter(ChoiceFilter):
+    """Accounts at clouds of this kind: the provider tells (spec 1.2)."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__("provider", lookup_expr="in", choices=Environment.choices, **kwargs)
+
+    def apply(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        wanted = set(value)
+        if Environment.PRIVATE_OR_ON_PREMISE in wanted:
+            wanted |= {Environment.PRIVATE, Environment.ON_PREMISE}
+        return qs.filter(provider__in=[provider for provider, kind in ENVIRONMENTS.items() if kind in wanted])
+
+
 class CloudAccountFilterSet(ResourceFilterSet):
+    cloudaccount = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="id")
+    cloudprovider = RefFilter(CloudProvider, right="compute.cloudproviders.get", field_name="providers__id")
+    project_domains = RefFilter("identity.Domain", right="identity.domains.get", field_name="domain_id")
+    project = RefFilter("identity.Project", right="identity.projects.get", field_name="project_id")
+    cloud_env = EnvironmentFilter()
+    providers = TextFilter("provider")
+    brands = TextFilter("brand")
     status = ChoiceFilter(choices=AccountStatus.choices)
     sync_status = ChoiceFilter(choices=SyncStatus.choices)
     provider = TextFilter()

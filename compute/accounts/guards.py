@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compute.accounts.choices import AccountStatus, SyncStatus
+from compute.accounts.choices import ON_ITS_WAY_OUT, AccountStatus, SyncStatus
 from compute.accounts.models import CloudAccount
 from core.access import Actor
 
@@ -21,7 +21,15 @@ def can_sync(account: CloudAccount, actor: Actor) -> str:
 
 
 def can_enable(account: CloudAccount, actor: Actor) -> str:
-    return "It is enabled already." if account.enabled else not_deleting(account, actor)
+    """Rule 36: not while it is deleted, nor when that came to no end."""
+    if account.status in ON_ITS_WAY_OUT:
+        return not_deleting(account, actor) or "It is half forgotten: forget it again, then register it anew."
+    return "It is enabled already." if account.enabled else ""
+
+
+def can_log_in(account: CloudAccount, actor: Actor) -> str:
+    """Rule 30: a disabled account is asked nothing."""
+    return not_deleting(account, actor) if account.enabled else "It is disabled: enable it first."
 
 
 def can_disable(account: CloudAccount, actor: Actor) -> str:
@@ -42,5 +50,9 @@ def can_stop_auto_sync(account: CloudAccount, actor: Actor) -> str:
 
 
 def can_delete(account: CloudAccount, actor: Actor) -> str:
-    """Only what is disabled."""
-    return "It is enabled: disable it first." if account.enabled else not_deleting(account, actor)
+    """Rules 47 and 48: only what is disabled, and not what is being read over a connection that works."""
+    if account.enabled:
+        return "It is enabled: disable it first."
+    if account.status == AccountStatus.CONNECTED and account.sync_status == SyncStatus.SYNCING:
+        return "It is being read: wait for its sync, or cancel that."
+    return not_deleting(account, actor)

@@ -7,9 +7,18 @@ from typing import Any, TypeVar
 from django.db import models
 from django.db.models import Q
 
-from compute.accounts.choices import AccountStatus, AuthKind, DriftPolicy, Health, Interface, SyncStatus
+from compute.accounts.choices import (
+    ENVIRONMENTS,
+    AccountStatus,
+    AuthKind,
+    DriftPolicy,
+    Environment,
+    Health,
+    Interface,
+    SyncStatus,
+)
 from core.access import Owner
-from core.models import Base
+from core.models import Base, count_of
 from core.secrets import EncryptedTextField
 
 Rows = TypeVar("Rows", bound=models.QuerySet[Any])
@@ -20,14 +29,31 @@ def with_account(rows: Rows, path: str = "manager__account") -> Rows:
     return rows.select_related(path).defer(f"{path}__secret")
 
 
+def _counted(kind: str) -> Any:
+    """How many live rows of a kind lie below the list's account. `kind`: what a subaccount calls them; the families themselves
+    are above this one."""
+    rows = CloudProvider._base_manager.filter(**{f"{kind}__deleted_at": None})
+    return count_of(rows, "account", distinct=kind)
+
+
 class AccountQuerySet(models.QuerySet["CloudAccount"]):
     def sealed(self) -> AccountQuerySet:
         """Rows whose secret stays in the database until `accounts.opening` fetches it."""
         return self.defer("secret")
 
     def for_list(self) -> AccountQuerySet:
-        """With what a list row shows."""
-        return self.sealed().filter(deleted_at=None).select_related("domain", "project")
+        """With what a list row shows: owners, and counts of what lies below it, each a sub-query (spec 1.6)."""
+        rows = self.sealed().filter(deleted_at=None).select_related("domain", "project")
+        projects = CloudAccount.objects.filter(external_projects__deleted_at=None)
+        return rows.annotate(
+            cloudprovider_count=count_of(CloudProvider._base_manager.all(), "account"),
+            region_count=count_of(CloudProvider._base_manager.all(), "account", distinct="cloudregions"),
+            external_project_count=count_of(projects, "pk", distinct="external_projects"),
+            vpc_count=_counted("vpcs"),
+            network_count=_counted("networks"),
+            eip_count=_counted("eips"),
+            loadbalancer_count=_counted("loadbalancers"),
+        )
 
 
 class CloudAccount(Base):
@@ -38,8 +64,10 @@ class CloudAccount(Base):
     name = models.CharField(max_length=128)
     description = models.CharField(max_length=255, blank=True, default="")
     domain = models.ForeignKey("identity.Domain", on_delete=models.PROTECT, related_name="+")
-    # The local project that receives what has no project of its own; empty: one local project per cloud project is made.
+    # The local project that receives what has no project of its own.
     project = models.ForeignKey("identity.Project", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    # Cloud projects that are new here get a local project each, and not the account's (rules 7 to 9).
+    auto_create_project = models.BooleanField(default=True, editable=False)
     provider = models.CharField(max_length=64)
     brand = models.CharField(max_length=64)
     access_url = models.CharField(max_length=255)
@@ -101,6 +129,16 @@ class CloudAccount(Base):
     @property
     def line(self) -> str:
         return f"account:{self.pk}"
+
+    @property
+    def sync_status2(self) -> str:
+        """Rule 27: `syncing` while anything of the account waits to be read or is read, else `idle`."""
+        return str(SyncStatus.IDLE if self.sync_status == SyncStatus.IDLE else SyncStatus.SYNCING)
+
+    @property
+    def cloud_env(self) -> str:
+        """Spec 1.2: public, onpremise or private."""
+        return str(ENVIRONMENTS.get(self.provider, Environment.PRIVATE))
 
 
 class CloudProviderQuerySet(models.QuerySet["CloudProvider"]):

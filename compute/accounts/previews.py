@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compute.accounts.services import TestResult, rehearsing
+from compute.accounts.services import rehearsing
+from compute.accounts.trying import TestResult
 from core.engine.plan import Plan
 from core.engine.writing import Change
 

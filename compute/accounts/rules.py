@@ -54,6 +54,21 @@ def check_project_domain(project_domain: Any, domain: Any) -> None:
         )
 
 
+def auto_create_project(*, has_project: bool, forced: bool) -> bool:
+    """Rules 7 to 9: whether new cloud projects get local projects of their own. Without a project of the account's there is
+    nowhere else to put them; with one they go there; some providers always make them. So there is nothing to choose."""
+    return forced or not has_project
+
+
+def told_of_auto_create(asked: bool | None, decided: bool) -> tuple[str, ...]:
+    """A sentence for whoever asked for what it is not."""
+    if asked is None or asked == decided:
+        return ()
+    if decided:
+        return ("Each cloud project gets a local project of its own, although auto_create_project is false.",)
+    return ("Cloud projects are put into the account's project, although auto_create_project is true.",)
+
+
 def check_complete(auth_kind: str, given: Mapping[str, str]) -> None:
     """Spec 1.3: what this kind of credential needs is there. Raises `MissingParameterError` naming every gap."""
     if auth_kind not in AuthKind.values:
@@ -153,14 +168,56 @@ def places(endpoints: Mapping[str, str], regions: Collection[str]) -> set[str]:
     return {line for line in lines if line.partition("=")[0] in READ_SERVICES}
 
 
-def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool) -> None:
-    """Spec 1.5 `sync`, amendment of 22 and 23: enabled, not being deleted, one run at a time."""
+def check_same_cloud(stored: Mapping[str, str], told: Mapping[str, str], *, name: str) -> None:
+    """Rule 33: new credentials lead to the cloud that the account is at. OpenStack names no account of its own, so a cloud is
+    known by the addresses of its services; where none are known yet, nothing can differ."""
+    before, now = places(stored, ()), places(told, ())
+    if before and now and not before & now:
+        raise ConflictError(
+            f"This login leads to another cloud than the one that the account “{name}” was registered at.",
+            field="username",
+            hint="Register it as an account of its own: with this one, all that was read so far would be missing.",
+        )
+
+
+def check_can_log_in(*, enabled: bool, name: str) -> None:
+    """Rule 30: a disabled account is asked nothing, so new credentials cannot be tried."""
+    if not enabled:
+        raise InvalidStatusError(f"The account “{name}” is disabled.", hint="Enable it, then give it new credentials.")
+
+
+def check_can_enable(*, leaving: bool, name: str) -> None:
+    """Rule 36: what is being deleted, or is half gone, is not enabled any more."""
+    if leaving:
+        raise InvalidStatusError(
+            f"The account “{name}” is on its way out and cannot be enabled.", hint="Delete it, then register it again."
+        )
+
+
+def check_can_delete(*, enabled: bool, read_now: bool, name: str) -> None:
+    """Rules 47 to 49: only what is disabled, its subaccount with it, and not being read over a connection that works."""
+    if enabled:
+        raise InvalidStatusError(f"The account “{name}” is enabled.", hint="Disable it, then delete it.")
+    if read_now:
+        raise InvalidStatusError(
+            f"The account “{name}” is being read at the moment.",
+            hint="Wait for its sync, or cancel that, then delete it.",
+        )
+
+
+def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool, by_itself: bool = False) -> None:
+    """Spec 1.5 `sync`, rules 19 to 23 as amended: enabled, not being deleted, one run at a time, and not `by_itself`."""
     if deleting:
         raise InvalidStatusError(f"The account “{name}” is being deleted.")
     if not enabled:
         raise InvalidStatusError(f"The account “{name}” is disabled.", hint="Enable it first.")
     if running:
         raise InvalidStatusError(f"A sync of “{name}” is already running.", hint="Wait for it, or cancel its task.")
+    if by_itself:
+        raise InvalidStatusError(
+            f"The account “{name}” is read by itself.",
+            hint="Wait for its next sync, or send force=true to read it now all the same.",
+        )
 
 
 DEFAULT_INTERVAL, LEAST_INTERVAL, LONGEST_INTERVAL = 900, 300, 30 * 24 * 3600  # seconds

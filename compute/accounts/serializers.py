@@ -6,33 +6,52 @@ from typing import Any
 
 from rest_framework import serializers
 
-from compute.accounts.choices import AuthKind, DriftPolicy, Interface
+from compute.accounts.choices import AuthKind, DriftPolicy, Environment, Interface, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
 from identity.models import Domain, Project
+
+ENVIRONMENTS_OF_CLOUDS = (Environment.PUBLIC, Environment.PRIVATE, Environment.ON_PREMISE)
 
 
 class CloudAccountSerializer(ResourceSerializer):
     domain = NameField("domain.name")
     project = NameField("project.name")
+    sync_status2 = serializers.ChoiceField(
+        choices=[SyncStatus.IDLE, SyncStatus.SYNCING], help_text="Whether anything of it waits to be read, or is read."
+    )
+    cloud_env = serializers.ChoiceField(
+        choices=[*ENVIRONMENTS_OF_CLOUDS], help_text="Whose machines the cloud runs on."
+    )
+    cloudprovider_count = serializers.IntegerField()
+    region_count = serializers.IntegerField()
+    external_project_count = serializers.IntegerField()
+    vpc_count = serializers.IntegerField()
+    network_count = serializers.IntegerField(help_text="Subnets of the cloud.")
+    eip_count = serializers.IntegerField()
+    loadbalancer_count = serializers.IntegerField()
 
     class Meta:
         model = CloudAccount
         fields = (
             "id", "name", "description", "status", "enabled", "provider", "brand", "access_url", "auth_kind", "username",
             "application_credential_id", "user_domain_name", "project_domain_name", "project_name", "interface", "regions",
-            "verify_tls", "read_only", "drift_policy", "domain", "domain_id", "project", "project_id", "sync_status",
+            "verify_tls", "read_only", "drift_policy", "domain", "domain_id", "project", "project_id", "auto_create_project",
+            "cloud_env", "sync_status", "sync_status2",
             "last_sync_at", "last_sync_state", "last_error", "last_error_at", "cloud_user", "cloud_roles", "probe_at",
             "health_status", "error_count", "enable_auto_sync", "sync_interval_seconds", "last_auto_sync_at",
-            "version", "created_at", "updated_at",
+            "cloudprovider_count", "region_count", "external_project_count", "vpc_count", "network_count", "eip_count",
+            "loadbalancer_count", "version", "created_at", "updated_at",
         )  # fmt: skip
-        details = ("domain", "project")
+        details = (
+            "domain", "project", "cloudprovider_count", "region_count", "external_project_count", "vpc_count",
+            "network_count", "eip_count", "loadbalancer_count",
+        )  # fmt: skip
 
 
-class LoginSerializer(StrictSerializer):
-    """How to log in; every field of it."""
+class CredentialSerializer(StrictSerializer):
+    """As whom to log in, and with what secret (`update-credential`); what is left out stays. The identity URL is no part of it."""
 
-    access_url = serializers.CharField(max_length=255, required=False)
     auth_kind = serializers.ChoiceField(choices=AuthKind.choices, required=False)
     username = serializers.CharField(max_length=128, required=False, allow_blank=True)
     secret = serializers.CharField(max_length=1024, required=False, trim_whitespace=False, write_only=True)
@@ -40,6 +59,12 @@ class LoginSerializer(StrictSerializer):
     user_domain_name = serializers.CharField(max_length=128, required=False)
     project_domain_name = serializers.CharField(max_length=128, required=False)
     project_name = serializers.CharField(max_length=128, required=False, allow_blank=True)
+
+
+class LoginSerializer(CredentialSerializer):
+    """How to log in; every field of it."""
+
+    access_url = serializers.CharField(max_length=255, required=False)
     interface = serializers.ChoiceField(choices=Interface.choices, required=False)
     regions = serializers.ListField(child=serializers.CharField(max_length=128), required=False, max_length=100)
     ca_bundle = serializers.CharField(max_length=1_000_000, required=False, allow_blank=True, trim_whitespace=False)
@@ -58,8 +83,23 @@ class AccountOwnSerializer(LoginSerializer):
     )
 
 
+class NewLoginSerializer(LoginSerializer):
+    """A login at a cloud that no account has yet."""
+
+    provider = serializers.CharField(max_length=64)
+
+
 class CloudAccountCreateSerializer(AccountOwnSerializer):
-    name = serializers.CharField(max_length=128)
+    name = serializers.CharField(max_length=128, required=False, help_text="Needed, unless `generate_name` is given.")
+    generate_name = serializers.CharField(
+        max_length=128,
+        required=False,
+        help_text="A pattern that is used in place of `name`: `web-##` becomes web-01, web-02; `web` becomes web, web-1.",
+    )
+    auto_create_project = serializers.BooleanField(
+        required=False,
+        help_text="True without a project and for OpenStack, else false: what differs is told as a warning.",
+    )
     domain = RefField(Domain, right="identity.domains.get", required=False, help_text="Yours if left out.")
     provider = serializers.CharField(max_length=64)
     brand = serializers.CharField(max_length=64, required=False)
@@ -81,6 +121,18 @@ class AutoSyncSerializer(StrictSerializer):
     """How often an account is read by itself."""
 
     sync_interval_seconds = serializers.IntegerField(required=False, help_text="As it is, if left out.")
+
+
+class SyncSerializer(StrictSerializer):
+    """How an account is read."""
+
+    force = serializers.BooleanField(required=False, help_text="Also where it is read by itself.")
+
+
+class ChangeProjectSerializer(StrictSerializer):
+    """The local project that receives what has none of its own."""
+
+    project = RefField(Project, right="identity.projects.get")
 
 
 class ServiceCheckSerializer(serializers.Serializer[Any]):
@@ -113,6 +165,7 @@ class CloudProviderSerializer(ResourceSerializer):
     provider = serializers.CharField(source="account.provider", read_only=True)
     brand = serializers.CharField(source="account.brand", read_only=True)
     status = serializers.CharField(source="account.status", read_only=True)
+    enabled = serializers.BooleanField(source="account.enabled", read_only=True)
 
     class Meta:
         model = CloudProvider
@@ -125,7 +178,8 @@ class CloudProviderSerializer(ResourceSerializer):
             "provider",
             "brand",
             "status",
+            "enabled",
             "created_at",
             "updated_at",
         )
-        details = ("account", "provider", "brand", "status")
+        details = ("account", "provider", "brand", "status", "enabled")

@@ -13,24 +13,20 @@ from django.db import transaction
 from django.utils import timezone
 
 from compute.accounts import rules
-from compute.accounts.choices import BRANDS, AccountStatus, Health, SyncStatus
+from compute.accounts.choices import BRANDS, FORCES_AUTO_CREATE, ON_ITS_WAY_OUT, AccountStatus, Health, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
-from compute.accounts.opening import open_account, secret_of
+from compute.accounts.opening import secret_of
+from compute.accounts.trying import TestResult, refusal_of, try_login
+from compute.accounts.trying import same_regions as same_regions
 from compute.accounts.twins import check_login_free, check_nobody_there, hold_logins, key_of
 from compute.clouds import registry
-from compute.clouds.errors import CloudError, shown
-from compute.clouds.specs import AccountInfo, ServiceCheck
-from core.access import Actor, ensure
+from compute.clouds.errors import CloudError
+from compute.clouds.specs import AccountInfo
+from core.access import Actor, ensure, product_actor
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import (
-    ConflictError,
-    DuplicateNameError,
-    DuplicateResourceError,
-    InputParameterError,
-    InvalidStatusError,
-    Problem,
-)
+from core.errors import ConflictError, DuplicateNameError, DuplicateResourceError, InvalidStatusError
+from core.names import generated_name
 from core.tasks import services as tasks
 from core.tasks.models import OPEN, Task
 from identity.models import Domain, Project
@@ -41,39 +37,6 @@ LOGIN_FIELDS = (
     "access_url", "auth_kind", "username", "secret", "application_credential_id", "user_domain_name",
     "project_domain_name", "project_name", "interface", "regions", "ca_bundle", "verify_tls",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TestResult:
-    """What a connection test found: who we are there, each service that was tried, and what people should know."""
-
-    info: AccountInfo | None
-    checks: tuple[ServiceCheck, ...]
-    warnings: tuple[str, ...] = ()
-    problem: Problem | None = None
-
-    @property
-    def ok(self) -> bool:
-        return self.problem is None
-
-    def as_dict(self) -> dict[str, Any]:
-        """As the API and the form show it."""
-        return {
-            "ok": self.ok,
-            "user": self.info.user_name if self.info else "",
-            "project": self.info.project_name if self.info else "",
-            "roles": list(self.info.roles) if self.info else [],
-            "regions": list(self.info.regions) if self.info else [],
-            "checks": [
-                {
-                    "service": c.service, "region": c.region, "endpoint": c.endpoint, "ok": c.ok, "needed": c.needed,
-                    "ms": c.ms, "problem": dict(c.problem) if c.problem else None,
-                }
-                for c in self.checks
-            ],
-            "warnings": list(self.warnings),
-            "problem": self.problem.as_dict() if self.problem else None,
-        }  # fmt: skip
 
 
 @dataclass
@@ -112,59 +75,6 @@ def _writing(login: CloudAccount | None = None, *, actor: Actor | None = None) -
         raise
 
 
-def same_regions(endpoints: Mapping[str, str]) -> dict[str, str]:
-    """Regions whose endpoints are those of an earlier one: one cloud under two names."""
-    first: dict[str, str] = {}
-    found: dict[str, str] = {}
-    for region, urls in sorted(endpoints.items()):
-        if urls and urls in first:
-            found[region] = first[urls]
-        else:
-            first[urls] = region
-    return found
-
-
-def _try(account: CloudAccount) -> TestResult:
-    """Log in, say who we are, and try every service needed. Never raises for the cloud's sake."""
-    try:
-        cloud = open_account(account)
-        info = cloud.account.describe()
-    except CloudError as error:
-        return TestResult(None, (), problem=error)
-    unknown = [r for r in account.regions if r not in info.regions]
-    if unknown:
-        problem = InputParameterError(
-            f"The cloud at {account.access_url} has no region “{unknown[0]}”.",
-            field="regions",
-            hint=shown(f"It has {', '.join(info.regions)}."),
-        )
-        return TestResult(info, (), problem=problem)
-    double = same_regions(info.endpoints)
-    chosen = account.regions or list(info.regions)
-    checks = tuple(cloud.account.check([r for r in chosen if double.get(r) not in chosen]))
-    warnings = tuple(
-        f"Region {r} has the same endpoints as {double[r]}: it is one cloud under two names, and only {double[r]} is read."
-        for r in chosen
-        if double.get(r) in chosen
-    )
-    failed = next((c for c in checks if not c.ok and c.needed), None)
-    return TestResult(info, checks, warnings, _as_problem(failed, account) if failed else None)
-
-
-def _as_problem(check: ServiceCheck, account: CloudAccount) -> Problem:
-    found = dict(check.problem or {})
-    where = f" in region {check.region}" if check.region else ""
-    at = f" at {check.endpoint}" if check.endpoint else f" of {account.access_url}"
-    return InputParameterError(
-        f"The {check.service} service{where}{at} cannot be used: {found.get('detail', 'no reason given')}",
-        field=str(found.get("field") or "access_url"),
-        hint=str(found.get("hint", "")),
-        cause=str(found.get("cause", "")),
-        cloud_request_id=str(found.get("cloud_request_id", "")),
-        extra={"endpoint": check.endpoint},
-    )
-
-
 def _compared(draft: CloudAccount, result: TestResult, *, actor: Actor) -> TestResult:
     """A good test with what the login has in common with other accounts. Raises `ConflictError` for one that there is."""
     if result.problem is not None or result.info is None:
@@ -177,18 +87,13 @@ def _compared(draft: CloudAccount, result: TestResult, *, actor: Actor) -> TestR
 def _tried(draft: CloudAccount, *, actor: Actor) -> TestResult:
     """Try a login that shall be stored. Raises what is wrong with it, at its field, with every check that was made; and
     `ConflictError` when it turns out to be an account that there is."""
-    result = _compared(draft, _try(draft), actor=actor)
+    result = _compared(draft, try_login(draft), actor=actor)
     rehearsal = _rehearsal.get()
     if rehearsal is not None:
         rehearsal.result = result
-    problem = result.problem
-    if problem is None:
-        return result
-    field = {"auth_url": "access_url"}.get(problem.field, problem.field)
-    raise InputParameterError(
-        problem.detail, field=field or "access_url", hint=problem.hint, cause=problem.cause,
-        cloud_request_id=problem.cloud_request_id, extra={**problem.extra, "checks": result.as_dict()["checks"]},
-    )  # fmt: skip
+    if not result.ok:
+        raise refusal_of(result)
+    return result
 
 
 def _clean(name: str, value: Any) -> Any:
@@ -245,7 +150,7 @@ def account_test(*, actor: Actor, account: CloudAccount | None = None, **given: 
     else:
         actor.require(f"{RIGHT}.create")
         draft = _draft(_login_of(given), provider=given.get("provider") or "")
-    result = _try(draft)
+    result = try_login(draft)
     if result.problem is not None and result.problem.field == "auth_url":
         result.problem.field = "access_url"
     try:
@@ -258,11 +163,13 @@ def account_create(
     *,
     actor: Actor,
     domain: Domain,
-    name: str,
+    name: str = "",
+    generate_name: str = "",
     provider: str,
     brand: str = "",
     description: str = "",
     project: Project | None = None,
+    auto_create_project: bool | None = None,
     read_only: bool = False,
     drift_policy: str = "adopt",
     enable_auto_sync: bool = False,
@@ -270,11 +177,14 @@ def account_create(
     plan_digest: str = "",
     **login: Any,
 ) -> Change:
-    """Register an account: checks in the order of spec 1.4, connection test, then the row and its first sync."""
+    """Register an account: checks in the order of spec 1.4, connection test, then the row and its first sync (rules 1 to 16).
+
+    `generate_name`: a pattern of its name, which wins over `name` (rule 92).
+    """
     actor.require(f"{RIGHT}.create")
     rules.check_no_plan(plan_digest)
     interval = rules.sync_interval(sync_interval_seconds)
-    name = rules.check_name(name)
+    name = _free_name(domain, generate_name) if generate_name else rules.check_name(name)
     rules.check_provider(provider, registry.providers())
     if project is not None:
         rules.check_project_domain(project.domain_id, domain.pk)
@@ -284,13 +194,19 @@ def account_create(
     check_login_free(draft, actor=actor)
     result = _tried(draft, actor=actor)
     with _writing(draft, actor=actor) as done:
-        _check_name_free(draft, domain=domain, name=name)
         _check_still_free(draft, result, actor=actor)
+        if generate_name:
+            name = _free_name(domain, generate_name)  # logins are held, so nobody else takes it meanwhile
+        _check_name_free(draft, domain=domain, name=name)
         draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
         ensure(actor, f"{RIGHT}.create", draft)
         draft.brand = brand or BRANDS.get(provider, provider)
         draft.read_only, draft.drift_policy = read_only, drift_policy
         draft.enable_auto_sync, draft.sync_interval_seconds = enable_auto_sync, interval
+        draft.auto_create_project = rules.auto_create_project(
+            has_project=project is not None, forced=provider in FORCES_AUTO_CREATE
+        )
+        told = rules.told_of_auto_create(auto_create_project, draft.auto_create_project)
         _keep(draft, result)
         draft.save(force_insert=True)
         CloudProvider.objects.create(account=draft, name=name)
@@ -298,7 +214,7 @@ def account_create(
         changes.created(draft, "name", "provider", "access_url", "username", "project_name")
         task = _start_sync(draft, actor)
         changes.write_audit(task_id=task.pk)
-        return done(draft, task, warnings=result.warnings)
+        return done(draft, task, warnings=(*result.warnings, *told))
 
 
 def _check_still_free(draft: CloudAccount, result: TestResult | None, *, actor: Actor) -> None:
@@ -307,6 +223,12 @@ def _check_still_free(draft: CloudAccount, result: TestResult | None, *, actor: 
     check_login_free(draft, actor=actor)
     if result is not None and result.info is not None:
         check_nobody_there(draft, result.info, actor=actor)
+
+
+def _free_name(domain: Domain, pattern: str) -> str:
+    """The first name of the pattern that no account of the domain has."""
+    names = CloudAccount.objects.filter(domain=domain, deleted_at=None).values_list("name", flat=True)
+    return generated_name(pattern, taken=set(names))
 
 
 def _check_name_free(draft: CloudAccount, *, domain: Domain, name: str) -> None:
@@ -345,7 +267,7 @@ PLAIN_FIELDS = (
 def account_update(
     account: CloudAccount, *, actor: Actor, expected_version: int | None = None, plan_digest: str = "", **values: Any
 ) -> Change:
-    """Change an account's own columns, or its login (which is tried first; `update-credential` of spec 1.5)."""
+    """Change an account's own columns, or its login, which is tried first."""
     ensure(actor, f"{RIGHT}.update", account)
     rules.check_no_plan(plan_digest)
     login = _changed_login(account, values)
@@ -356,20 +278,18 @@ def account_update(
         plain["sync_interval_seconds"] = rules.sync_interval(plain["sync_interval_seconds"])
     if (project := plain.get("project")) is not None:
         rules.check_project_domain(project.domain_id, account.domain_id)
-    result: TestResult | None = None
     draft: CloudAccount | None = None
+    result: TestResult | None = None
     if login:
-        draft = _draft(login, provider=account.provider, base=account)
-        draft.pk = account.pk
-        check_login_free(draft, actor=actor)
-        result = _tried(draft, actor=actor)
+        draft, result = _tried_change(account, login, actor=actor)
     with _writing(draft, actor=actor) as done:
         if draft is not None:
             hold_logins()
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
-        if account.status == AccountStatus.DELETING:
-            raise InvalidStatusError(f"The account “{account.name}” is being deleted.")
+        _check_not_deleting(account)
+        if plain.get("enabled") and not account.enabled:
+            rules.check_can_enable(leaving=account.status in ON_ITS_WAY_OUT, name=account.name)
         if plain.get("enable_auto_sync") and not account.enable_auto_sync:
             connected = result is not None or account.status == AccountStatus.CONNECTED
             rules.check_can_auto_sync(connected=connected, deleting=False, name=account.name)
@@ -378,10 +298,7 @@ def account_update(
         if plain.get("name", account.name) != account.name:
             _check_name_free(account, domain=account.domain, name=plain["name"])
         if draft is not None:
-            rules.check_tested(same=_fits(draft, account, login))
-            _check_still_free(draft, result, actor=actor)
-        if "secret" in login:
-            account.secret = ""  # it differs from the stored one, which no key may open any more
+            _check_tested(account, draft, login, result, actor=actor)
         changes.update(account, {**plain, **login})
         if result is not None:
             account.save(update_fields=_keep(account, result))
@@ -392,6 +309,83 @@ def account_update(
         )
         changes.write_audit(task_id=task.pk if task else None)
         return done(account, task, warnings=result.warnings if result else ())
+
+
+def _tried_change(account: CloudAccount, login: Mapping[str, Any], *, actor: Actor) -> tuple[CloudAccount, TestResult]:
+    """An account with this change of its login, which was tried and is nobody else's; and what the test found."""
+    draft = _draft(login, provider=account.provider, base=account)
+    draft.pk = account.pk
+    check_login_free(draft, actor=actor)
+    return draft, _tried(draft, actor=actor)
+
+
+def _check_tested(
+    account: CloudAccount, draft: CloudAccount, login: Mapping[str, Any], result: TestResult | None, *, actor: Actor
+) -> None:
+    """The locked account with this change of its login is the very draft that was tried, and it is still nobody else's."""
+    rules.check_tested(same=_fits(draft, account, login))
+    _check_still_free(draft, result, actor=actor)
+    if "secret" in login:
+        account.secret = ""  # it differs from the stored one, which no key may open any more
+
+
+def _check_not_deleting(account: CloudAccount) -> None:
+    if account.status == AccountStatus.DELETING:
+        raise InvalidStatusError(f"The account “{account.name}” is being deleted.")
+
+
+def account_update_credential(account: CloudAccount, *, actor: Actor, plan_digest: str = "", **login: Any) -> Change:
+    """`update-credential` (rules 30 to 34): the login is tried in any case; stored, and the account read, where it differs from
+    the stored one.
+
+    Raises `InvalidStatusError` for a disabled account, `ConflictError` for a login that another account has, or that leads to
+    another cloud, `InputParameterError` for one that does not work.
+    """
+    ensure(actor, f"{RIGHT}.update", account)
+    rules.check_no_plan(plan_digest)
+    rules.check_can_log_in(enabled=account.enabled, name=account.name)
+    changed = _changed_login(account, login)
+    draft, result = _tried_change(account, changed, actor=actor)
+    rules.check_same_cloud(account.endpoints, result.info.endpoints if result.info else {}, name=account.name)
+    with _writing(draft, actor=actor) as done:
+        hold_logins()
+        account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
+        _check_not_deleting(account)
+        rules.check_can_log_in(enabled=account.enabled, name=account.name)
+        _check_tested(account, draft, changed, result, actor=actor)
+        task = None
+        if changed:
+            changes = Changes(actor)
+            changes.update(account, changed)
+            account.save(update_fields=_keep(account, result))
+            task = None if _open_syncs(account) else _start_sync(account, actor)
+            changes.write_audit(task_id=task.pk if task else None)
+        return done(account, task, warnings=result.warnings)
+
+
+def account_change_project(account: CloudAccount, *, actor: Actor, project: Project, plan_digest: str = "") -> Change:
+    """`change-project` (rules 41 and 42): the local project that receives what has none of its own; the account's domain
+    follows it, and its subaccount with that. What has its project already keeps it.
+
+    Raises `DuplicateNameError` when an account of the other domain has its name, `NotSufficientPrivilegeError` for a domain
+    that the actor's right does not reach.
+    """
+    ensure(actor, f"{RIGHT}.update", account)
+    rules.check_no_plan(plan_digest)
+    with _writing() as done:
+        account = (
+            CloudAccount.objects.sealed().select_for_update(of=("self",)).select_related("domain").get(pk=account.pk)
+        )
+        _check_not_deleting(account)
+        values: dict[str, Any] = {"project": project}
+        if project.domain_id != account.domain_id:
+            _check_name_free(account, domain=project.domain, name=account.name)
+            values["domain"] = project.domain
+            ensure(actor, f"{RIGHT}.update", CloudAccount(pk=account.pk, domain=project.domain))
+        changes = Changes(actor)
+        changes.update(account, values)
+        changes.write_audit()
+        return done(account)
 
 
 def _fits(draft: CloudAccount, account: CloudAccount, login: Mapping[str, Any]) -> bool:
@@ -414,19 +408,25 @@ def _start_sync(account: CloudAccount, actor: Actor, **params: Any) -> Task:
 
 
 def account_sync(
-    account: CloudAccount, *, actor: Actor, accepted: Mapping[str, int] | None = None, plan_digest: str = ""
+    account: CloudAccount,
+    *,
+    actor: Actor,
+    force: bool = False,
+    accepted: Mapping[str, int] | None = None,
+    plan_digest: str = "",
 ) -> Change:
-    """Read everything of the account from the cloud now; one run at a time. `accepted`: how many rows may go, by part, where so
-    many missing ones would be held back otherwise."""
+    """Read everything of the account from the cloud now; one run at a time (rules 19 to 23). `force`: although it is read by
+    itself. `accepted`: how many rows may go, by part, where so many missing ones would be held back otherwise."""
     ensure(actor, f"{RIGHT}.sync", account)
     rules.check_no_plan(plan_digest)
     with _writing() as done:
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         rules.check_can_sync(
             enabled=account.enabled,
-            deleting=account.status == AccountStatus.DELETING,
+            deleting=account.status in ON_ITS_WAY_OUT,
             name=account.name,
             running=_open_syncs(account),
+            by_itself=account.enable_auto_sync and not force,
         )
         return done(account, _start_sync(account, actor, accepted=dict(accepted or {})))
 
@@ -434,7 +434,7 @@ def account_sync(
 def account_auto_sync(account: CloudAccount, *, actor: Actor) -> Change:
     """As `account_sync`, by the clock."""
     with writing():
-        change = account_sync(account, actor=actor)
+        change = account_sync(account, actor=actor, force=True)
         CloudAccount.objects.filter(pk=account.pk).update(last_auto_sync_at=timezone.now())
         return change
 
@@ -448,7 +448,7 @@ def account_probe(account: CloudAccount, *, actor: Actor) -> Change:
         running = Task.objects.filter(line=line, state__in=OPEN).exists()
         rules.check_can_sync(
             enabled=account.enabled,
-            deleting=account.status == AccountStatus.DELETING,
+            deleting=account.status in ON_ITS_WAY_OUT,
             name=account.name,
             running=running,
         )
@@ -473,16 +473,21 @@ def account_set_enabled(account: CloudAccount, *, actor: Actor, enabled: bool, p
 def account_delete(
     account: CloudAccount, *, actor: Actor, expected_version: int | None = None, plan_digest: str = ""
 ) -> Change:
-    """Forget an account and all that was mirrored from it; nothing is touched at the cloud. It must be disabled first."""
+    """Forget an account and all that was mirrored from it; nothing is touched at the cloud (rules 47 to 50, 60). A sync that waits
+    is called off, one that is at work without an answer of the cloud stops at its next step; the deletion goes after it.
+
+    Raises `InvalidStatusError` for an account that is enabled, or connected and being read.
+    """
     ensure(actor, f"{RIGHT}.delete", account)
     rules.check_no_plan(plan_digest)
     with _writing() as done:
         account = CloudAccount.objects.sealed().select_for_update().get(pk=account.pk)
         check_version(account, expected_version)
-        if account.enabled:
-            raise InvalidStatusError(f"The account “{account.name}” is enabled.", hint="Disable it, then delete it.")
+        connected, reading = account.status == AccountStatus.CONNECTED, account.sync_status == SyncStatus.SYNCING
+        rules.check_can_delete(enabled=account.enabled, read_now=connected and reading, name=account.name)
+        _call_off_syncs(account, actor)
         changes = Changes(actor)
-        # What it is again if it cannot be forgotten. A second deletion finds it deleting, and keeps what the first one found.
+        # What it is again if it is not forgotten after all. A second deletion finds it deleting, and keeps what the first one found.
         before = {"status": _status_before(account)}
         CloudAccount.objects.filter(pk=account.pk).update(status=AccountStatus.DELETING, version=account.version + 1)
         account.refresh_from_db()
@@ -492,6 +497,13 @@ def account_delete(
         changes.removed(account)
         changes.write_audit(task_id=task.pk)
         return done(account, task)
+
+
+def _call_off_syncs(account: CloudAccount, actor: Actor) -> None:
+    """Nothing is read any more of what is forgotten (rule 60). Whoever may delete an account may do that."""
+    open_ones = Task.objects.filter(line=account.line, kind=SYNC, state__in=OPEN, cancel_requested_at=None)
+    for task in open_ones.order_by("pk"):
+        tasks.cancel(task, actor=product_actor(actor.name))
 
 
 def _status_before(account: CloudAccount) -> str:

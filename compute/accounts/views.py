@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action as route
 from rest_framework.request import Request
@@ -17,10 +19,13 @@ from compute.accounts.serializers import (
     CloudAccountUpdateSerializer,
     CloudProviderSerializer,
     LoginSerializer,
+    NewLoginSerializer,
     TestResultSerializer,
 )
+from compute.accounts.trying import refusal_of
 from core.api import parameters
 from core.api.views import ResourceViewSet
+from core.errors import ForbiddenError
 
 
 class CloudAccountViewSet(ResourceViewSet):
@@ -37,7 +42,7 @@ class CloudAccountViewSet(ResourceViewSet):
     delete_service = services.account_delete
     preview = previews.preview
     actions = ACCOUNT_ACTIONS
-    questions = ("test_connectivity",)
+    questions = ("test_connectivity", "test_new_login")
     guards = {"update": guards.not_deleting, "delete": guards.can_delete}
 
     @extend_schema(
@@ -45,11 +50,34 @@ class CloudAccountViewSet(ResourceViewSet):
     )
     @route(detail=True, methods=["post"], url_path="test-connectivity", url_name="test-connectivity")
     def test_connectivity(self, request: Request, pk: str) -> Response:
-        """Tries every service needed and says which endpoint answered how. Stores nothing."""
-        parameters.check_known(request.query_params, ())
-        given = self._read_body(LoginSerializer)
-        result = services.account_test(actor=self.actor, account=self.get_object(), **given)
+        """Tries every service needed and says which endpoint answered how (rule 35). Stores nothing."""
+        account = self.get_object()
+        return self._tried(LoginSerializer, account=account)
+
+    @extend_schema(
+        request=NewLoginSerializer, responses=TestResultSerializer, summary="Try a login that no account has yet"
+    )
+    @route(detail=False, methods=["post"], url_path="test-connectivity", url_name="test-new-login")
+    def test_new_login(self, request: Request) -> Response:
+        """The same for an account that is not registered yet."""
+        self.actor.require(f"{self.right}.create")
+        return self._tried(NewLoginSerializer)
+
+    def _tried(self, serializer: type[LoginSerializer], **given: Any) -> Response:
+        parameters.check_known(self.request.query_params, ())
+        result = services.account_test(actor=self.actor, **given, **self._read_body(serializer))
+        if not result.ok:
+            raise refusal_of(result)
         return Response(result.as_dict())
+
+    @extend_schema(request=None, responses={}, summary="Refused: an account's owner follows its project")
+    @route(detail=True, methods=["post"], url_path="change-owner", url_name="change-owner")
+    def change_owner(self, request: Request, pk: str) -> Response:
+        """Rule 40: an account is never given to an owner of its own."""
+        raise ForbiddenError(
+            f"The account “{self.get_object()}” has no owner of its own.",
+            hint="Use change-project: the account's domain follows its project.",
+        )
 
 
 class CloudProviderViewSet(ResourceViewSet):

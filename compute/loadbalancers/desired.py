@@ -9,7 +9,7 @@ from compute.clouds.specs import BalancerSpec, ListenerSpec, MemberSpec, PoolSpe
 from compute.eips.models import Eip
 from compute.loadbalancers.choices import ALGORITHM_OF, StickyType
 from compute.loadbalancers.models import Backend, Listener, LoadBalancer, MemberBinding, PoolBinding
-from compute.loadbalancers.plan import CASCADE, CREATE, DELETE, Wanted, WantedTree
+from compute.loadbalancers.plan import CASCADE, CREATE, DELETE, Wanted, WantedTree, pushed
 from compute.projects.queries import pending_project
 from compute.work import tag_of
 from core.engine.changes import plain
@@ -102,7 +102,10 @@ class _Scope:
             if entry.get(CASCADE):
                 words.add(CASCADE)
             wishes = self._wishes.setdefault(str(entry["id"]), {})
-            wishes.update({name: values[1] for name, values in entry.get("fields", {}).items()})
+            fields = entry.get("fields", {})
+            wishes.update({name: values[1] for name, values in fields.items()})
+            if entry["verb"] == "update":
+                words.update(pushed(FIELD_OF.get(name, name)) for name, (old, new) in fields.items() if old == new)
 
     def of(self, *rows: Any) -> frozenset[str] | None:
         """The words of these rows. A field that was changed again since is another task's, and not among them."""

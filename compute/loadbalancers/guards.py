@@ -40,16 +40,18 @@ def changeable(obj: Any, actor: Actor) -> str:
 
 
 def deletable(obj: Any, actor: Actor) -> str:
-    """As `changeable`, where ERROR does not hinder; a balancer must not be protected."""
+    """As `changeable`, also again where a deletion failed. ERROR does not hinder that of a balancer, which must not be
+    protected."""
     root = _root(obj)
-    refused = obj is root and root.status == Status.DELETE_FAILED
-    if (root.delete_requested_at or obj.delete_requested_at) and not refused:
+    if obj is not root and root.delete_requested_at:
         return "It is being deleted."
+    if obj.delete_requested_at and obj.status != Status.DELETE_FAILED:
+        return "It is being deleted."
+    if closed := _closed(root):
+        return closed
     if isinstance(obj, LoadBalancer):
-        if obj.disable_delete:
-            return "It is protected against deletion."
-        return _closed(root)
-    return changeable(obj, actor)
+        return "It is protected against deletion." if obj.disable_delete else ""
+    return IN_ERROR if root.provisioning_status == "ERROR" else ""
 
 
 def group_deletable(obj: Any, actor: Actor) -> str:

@@ -17,6 +17,13 @@ from core.engine.plan import Impact, Plan, Step, words
 from core.errors import NotEmptyError
 
 CREATE, DELETE, CASCADE = "create", "delete", "cascade"
+
+
+def pushed(field: str) -> str:
+    """The word by which a task may set a field over what somebody else set it to, though nothing new is wanted here."""
+    return f"push:{field}"
+
+
 KIND_WORDS = {
     "loadbalancer": "load balancer", "listener": "listener", "pool": "backend group", "member": "backend",
     "floatingip": "elastic IP", "project": "cloud project",
@@ -190,7 +197,11 @@ def _counted(observed: TreeState, without: Collection[str] = ()) -> str:
     members = [state for states in observed.members.values() for state in states]
     kinds = ((observed.listeners, "listener"), (observed.pools, "backend group"), (members, "backend"))
     parts = [(sum(s.external_id not in without for s in states), word) for states, word in kinds]
-    return words([f"{n} {word}{'' if n == 1 else 's'}" for n, word in parts if n])
+    return words([_count(n, word) for n, word in parts if n])
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _to_create(wanted: WantedTree, sight: Sight) -> frozenset[str]:
@@ -200,7 +211,8 @@ def _to_create(wanted: WantedTree, sight: Sight) -> frozenset[str]:
         return item.row not in sight.states and not item.external_id and not item.tombstone
 
     rows = {w.row: w for w in wanted.all() if absent(w) and w.kind not in ("floatingip", "project")}
-    making = {row for row, w in rows.items() if w.allows(CREATE)}
+    # A change of something whose creation was refused wants it made, as it is wanted now.
+    making = {row for row, w in rows.items() if w.may is None or w.may - {DELETE, CASCADE}}
     changed = True
     while changed:
         needs: set[str] = set()
@@ -248,6 +260,10 @@ class _Maker:
         needs = [item.parent, str(item.desired.get("default_pool", "")), self.wanted.balancer.row]
         if item.kind == "loadbalancer" and self.wanted.project is not None:
             needs.append(self.wanted.project.row)
+        if item.kind == "listener":
+            # It does not take traffic before all of its new group is there.
+            pool = str(item.desired.get("default_pool", ""))
+            needs += [w.row for w in self.wanted.members if w.parent == pool and pool in self.making]
         return Step(
             verb="create",
             kind=item.kind,
@@ -259,17 +275,25 @@ class _Maker:
         )
 
     def delete(self, item: Wanted) -> Step:
+        """A pool goes only when every listener that has it at the cloud was taken off it, or is gone, before."""
         impact = Impact(True, True, _delete_impact(item))
+        others = _others_inside(self.sight.states[item.row])
         return Step(
             verb="delete",
             kind=item.kind,
             target=item.label,
-            sentence=_delete_sentence(item),
-            before=self._words(item, item.applied),
+            sentence=_delete_sentence(item, words(others)),
+            before={**self._words(item, item.applied), **({"with": others} if others else {})},
             impact=impact,
             row=item.row,
             external_id=self._id(item),
+            needs=tuple(w.row for w in self.wanted.listeners if self._uses(w, item)) if item.kind == "pool" else (),
         )
+
+    def _uses(self, listener: Wanted, pool: Wanted) -> bool:
+        """Whether a listener has the pool at the cloud now."""
+        state = self.sight.states.get(listener.row)
+        return state is not None and state.fields.get("default_pool_id") == self._id(pool)
 
     def updates(self, items: Iterable[Wanted]) -> list[Step]:
         return [step for item in items if (step := self._update(item)) is not None]
@@ -282,11 +306,13 @@ class _Maker:
         applied = item.applied if item.row not in self.sight.adopted else observed
         names = tuple(n for n in fields_of(item.kind) if item.allows(n))
         result = merge(item.desired, applied, observed, names)
-        if not result.to_send:
+        over = [*result.fields(Standing.CONFLICT), *(n for n in result.drifted if pushed(n) in (item.may or ()))]
+        sent = [n for n in names if n in result.to_send or n in over]
+        if not sent:
             return None
-        after = {n: item.desired[n] for n in result.to_send}
-        before = {n: observed.get(n) for n in result.to_send}
-        overwritten = {n: observed.get(n) for n in result.fields(Standing.CONFLICT)}
+        after = {n: item.desired[n] for n in sent}
+        before = {n: observed.get(n) for n in sent}
+        overwritten = {n: observed.get(n) for n in over}
         pool = str(after.get("default_pool", ""))
         return Step(
             verb="update",
@@ -359,10 +385,20 @@ class _Maker:
             result = merge(
                 item.desired, item.applied, observed_fields(item, state, self.wanted, self.sight), fields_of(item.kind)
             )
-            drifted += [f"{_field(n)} of {KIND_WORDS[item.kind]} {item.label}" for n in result.drifted]
+            left = [n for n in result.drifted if pushed(n) not in (item.may or ())]
+            drifted += [f"{_field(n)} of {KIND_WORDS[item.kind]} {item.label}" for n in left]
         if not drifted:
             return ()
         return (f"Changed outside since it was last read, and left as it is: {words(drifted[:5])}.",)
+
+
+def missing(wanted: WantedTree, sight: Sight) -> dict[str, str]:
+    """What this task wants to change and the cloud, which had it, does not show: what each is called, by row."""
+    return {
+        w.row: f"{KIND_WORDS[w.kind].capitalize()} {w.label}"
+        for w in (*wanted.listeners, *wanted.pools, *wanted.members)
+        if w.may and w.external_id and not w.tombstone and w.row not in sight.states
+    }
 
 
 def fields_of(kind: str) -> tuple[str, ...]:
@@ -384,8 +420,12 @@ def _delete_root(wanted: WantedTree, observed: TreeState | None) -> Plan:
     root = wanted.balancer
     if observed is None:
         return Plan()
-    counted = _counted(observed)
+    policies = sum(len(s.refs.get("policy_ids") or ()) for s in observed.listeners)
+    monitors = sum(bool(s.refs.get("monitor_id")) for s in observed.pools)
+    foreign = [_count(n, word) for n, word in ((policies, "rule set"), (monitors, "health monitor")) if n]
+    counted = words([part for part in (_counted(observed), *foreign) if part])
     inside = [
+        *foreign,
         *(
             f"listener {s.name or s.external_id} {s.fields.get('protocol')}:{s.fields.get('port')}"
             for s in observed.listeners
@@ -456,11 +496,18 @@ def _update_impact(item: Wanted, after: Mapping[str, Any]) -> Impact:
     return Impact()
 
 
-def _delete_sentence(item: Wanted) -> str:
+def _delete_sentence(item: Wanted, inside: str) -> str:
     """A group may stay here, with its backends, when a use of it ends: only what is at the cloud goes."""
+    along = f", and with it {inside} that somebody made at the cloud" if inside else ""
     if item.kind == "pool":
-        return f"Remove backend group {item.label} from the cloud."
-    return f"Delete {KIND_WORDS[item.kind]} {item.label}."
+        return f"Remove backend group {item.label} from the cloud{along}."
+    return f"Delete {KIND_WORDS[item.kind]} {item.label}{along}."
+
+
+def _others_inside(state: State) -> list[str]:
+    """What hangs on an object at the cloud, goes with it, and cannot be made again from here."""
+    policies, monitor = len(state.refs.get("policy_ids") or ()), bool(state.refs.get("monitor_id"))
+    return [*([_count(policies, "rule set")] if policies else []), *(["a health monitor"] if monitor else [])]
 
 
 def _delete_impact(item: Wanted) -> str:

@@ -19,7 +19,7 @@ from compute.clouds.errors import CloudError
 from compute.loadbalancers import desired
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
-from compute.loadbalancers.plan import algorithms_in, plan
+from compute.loadbalancers.plan import algorithms_in, missing, plan, recognise
 from compute.loadbalancers.reconcile import storing
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.rules import check_offered
@@ -38,6 +38,7 @@ def preview(call: Callable[[], Change]) -> Plan:
         wanted = desired.wanted_tree(lb, change.task.change_set)
     region = region_of(lb)
     tree = look(lb, region, wanted)
+    lost = missing(wanted, recognise(wanted, tree)) if tree is not None else {}
     if tree is None or tree.balancer.provisioning in PENDING_WORDS:
         made = plan(wanted, tree)
     else:
@@ -49,7 +50,8 @@ def preview(call: Callable[[], Change]) -> Plan:
             made = plan(wanted, tree)
     if algorithms := algorithms_in(made.steps):
         check_offered(algorithms, region.balancer.capabilities().algorithms)
-    notes = [*made.warnings, *change.warnings]
+    gone = (f"{label} is missing at the cloud: nothing can be changed on it." for label in lost.values())
+    notes = [*gone, *made.warnings, *change.warnings]
     if tree is not None and tree.balancer.provisioning in PENDING_WORDS:
         notes.append(
             f"The load balancer is {tree.balancer.provisioning} at the cloud now; the work starts when it is at rest."

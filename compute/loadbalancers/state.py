@@ -82,9 +82,9 @@ def refresh(lb: LoadBalancer) -> None:
     _save(MemberBinding, member_changes)
 
     groups = BackendGroup.objects.filter(loadbalancer=lb, deleted_at=None)
-    _save(BackendGroup, [(row, _joined(row, group_uses[row.pk]), group_outside[row.pk]) for row in groups])
+    _save(BackendGroup, [(row, _joined(row, group_uses[row.pk], busy), group_outside[row.pk]) for row in groups])
     backends = Backend.objects.filter(backend_group__loadbalancer=lb, backend_group__deleted_at=None, deleted_at=None)
-    _save(Backend, [(row, _joined(row, backend_uses[row.pk]), backend_outside[row.pk]) for row in backends])
+    _save(Backend, [(row, _joined(row, backend_uses[row.pk], busy), backend_outside[row.pk]) for row in backends])
     words = {
         lb.status,
         *(word for changes in (pool_changes, listener_changes, member_changes) for _, word, _ in changes),
@@ -118,18 +118,18 @@ _URGENCY = (
 )  # fmt: skip
 
 
-def _joined(row: Any, words: Iterable[str]) -> str:
+def _joined(row: Any, words: Iterable[str], busy: set[str]) -> str:
     """The word of a row that has its cloud side on bindings; without a use it is only a definition, and in step."""
     found = [w for w in _URGENCY if w in set(words)]
     if row.delete_requested_at is not None:
-        return found[0] if found and found[0] == "delete_failed" else "deleting"
+        return Status.DELETING if str(row.pk) in busy else Status.DELETE_FAILED
     if found:
         return found[0]
     return "enabled" if getattr(row, "enabled", True) else "disabled"
 
 
 def _save(model: Any, rows: Sequence[tuple[Any, str, bool | None]]) -> None:
-    """Write what differs. `outside` is None for bindings, which do not keep it."""
+    """Write what differs, and forget why something was refused that is in step now. `outside` is None for bindings, which do not keep it."""
     changed = []
     for row, word, outside in rows:
         if row.status != word or (outside is not None and row.changed_outside is not outside):
@@ -137,8 +137,13 @@ def _save(model: Any, rows: Sequence[tuple[Any, str, bool | None]]) -> None:
             if outside is not None:
                 row.changed_outside = outside
             changed.append(row)
+        # The reason of a refusal goes when nothing waits any more. The root's goes with that of all its tree.
+        if row.failure is not None and word in SETTLED_WORDS and model is not LoadBalancer:
+            row.failure = None
+            if row not in changed:
+                changed.append(row)
     if changed:
-        columns = ["status", "changed_outside"] if rows[0][2] is not None else ["status"]
+        columns = ["status", "failure", *(["changed_outside"] if rows[0][2] is not None else [])]
         model.objects.bulk_update(changed, columns, batch_size=500)
 
 
@@ -193,6 +198,37 @@ def differences(row: LoadBalancer | Listener | BackendGroup | Backend) -> list[D
         also = busy | _also(member.pk, member.backend_id, busy) | _also(member.pk, member.pool_binding_id, busy)
         found += _differences(member, desired.member_fields(row, member), also, pool=member.pool_binding.cloud_name)
     return found
+
+
+def out_of_step(row: LoadBalancer | Listener | PoolBinding | Backend) -> set[str]:
+    """Columns of a row whose wanted value the cloud has not, of which no open task will tell it: what was refused, what was never
+    made, what somebody changed there. At most three queries."""
+    if isinstance(row, LoadBalancer):
+        return _behind(row, desired.balancer_fields(row), busy_rows(row.pk))
+    if isinstance(row, Listener):
+        return _behind(row, desired.listener_fields(row), busy_rows(row.loadbalancer_id))
+    if isinstance(row, PoolBinding):
+        return _behind(row, desired.pool_fields(row), busy_rows(row.loadbalancer_id))
+    busy = busy_rows(row.backend_group.loadbalancer_id)
+    members = MemberBinding.objects.filter(backend=row, deleted_at=None, delete_requested_at=None)
+    return {
+        name
+        for member in members
+        if str(row.pk) not in busy
+        for name in _behind(member, desired.member_fields(row, member), busy)
+    }
+
+
+def _behind(row: Any, wanted: Mapping[str, Any], busy: set[str]) -> set[str]:
+    if str(row.pk) in busy or row.provisioning_status == MISSING:
+        return set()
+    names = [
+        name
+        for name, value in wanted.items()
+        if not (row.external_id and same(value, row.applied.get(name)) and same(value, row.observed.get(name, value)))
+    ]
+    columns = {column for column, field in desired.FIELD_OF.items() if field in names}
+    return columns | set(names) | ({"cloud_name"} if "name" in names else set())
 
 
 def _of_pool(pool: PoolBinding, busy: set[str], only: tuple[str, ...] = ()) -> list[Difference]:

@@ -22,7 +22,8 @@ def status_of(
     external id. `enabled`: people want it switched on.
     """
     if tombstone:
-        return Status.DELETE_FAILED if failure and not task else Status.DELETING
+        # Without a task nobody is at it: it was refused, stopped, or its worker was lost.
+        return Status.DELETING if task else Status.DELETE_FAILED
     if not exists:
         if task:
             return Status.CREATING

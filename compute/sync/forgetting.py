@@ -17,14 +17,15 @@ from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject
 from core.access import product_actor
 from core.audit.services import entry, record, record_many
-from core.errors import InvalidStatusError
-from core.tasks.models import DONE, OPEN, Task
+from core.errors import InternalError, InvalidStatusError
+from core.tasks.models import CANCELLED, DONE, OPEN, Task
 from core.tasks.registry import Job, Later, register
 from core.tasks.runner import Context
 
 PAUSE = 5.0  # seconds between two looks at work that is still open
 CHUNK = 500
 FORGOTTEN = "its account was deleted here"
+LOST = InternalError("The worker that deleted the account was lost.", hint="Delete the account again.")
 
 
 def delete_account(context: Context) -> Later | None:
@@ -82,10 +83,16 @@ def _forget(context: Context, rows: QuerySet[Any], now: Any) -> None:
 
 
 def delete_ended(task: Task) -> None:
-    """An account that could not be forgotten is not "being deleted" any more, but what it was before."""
-    if task.state not in (*OPEN, DONE):
-        stuck = CloudAccount.objects.filter(pk=task.resource_id, status=AccountStatus.DELETING, deleted_at=None)
+    """An account that was not forgotten is not "being deleted" any more: what a person called off is what it was before; what
+    failed says so with the reason, and can be deleted again (rule 50)."""
+    if task.state in (*OPEN, DONE):
+        return
+    stuck = CloudAccount.objects.filter(pk=task.resource_id, status=AccountStatus.DELETING, deleted_at=None)
+    if task.state == CANCELLED:
         stuck.update(status=task.params.get("status", AccountStatus.INIT))
+        return
+    reason = task.problem or LOST.as_dict()
+    stuck.update(status=AccountStatus.DELETE_FAILED, last_error=reason, last_error_at=task.ended_at)
 
 
 def register_jobs() -> None:

@@ -14,11 +14,12 @@ from compute.clouds.specs import State
 from compute.projects.choices import ProjectStatus, Source
 from compute.projects.models import ExternalProject
 from compute.sync.bulk import held
-from compute.sync.models import SyncPart
+from compute.sync.models import PARTIAL, SyncPart
 from compute.sync.reading import Reading, ends_the_run, is_sound, left_out
 from compute.work import tag_of
 from core.audit.models import AuditEvent
 from core.audit.services import entry, record_many
+from core.errors import DuplicateNameError
 from identity.directory.cloud import project_for_cloud
 
 
@@ -115,10 +116,11 @@ class _Projects:
         return True
 
     def _owner(self, item: State) -> Any:
-        """The local project for one that is new here: the account's own; else the one that this very cloud project had before,
-        here or by another login; else one by its name."""
+        """The local project for one that is new here: without auto-create the account's own (rule 74); else the one that this
+        very cloud project had before, here or by another login; else one by its name (rule 75), and where none can be made the
+        account's own (rule 76). Raises `DuplicateNameError` where there is none either."""
         account = self.reading.account
-        if account.project is not None:
+        if account.project is not None and not account.auto_create_project:
             return account.project
         same_cloud = Q(account=account) | Q(account__provider=account.provider, account__access_url=account.access_url)
         mapped = ExternalProject.objects.filter(
@@ -128,7 +130,16 @@ class _Projects:
         if before is not None:
             return before.project
         name = item.name or item.external_id
-        return project_for_cloud(account.domain, name, actor=self.reading.actor, taken=self.taken)
+        try:
+            return project_for_cloud(account.domain, name, actor=self.reading.actor, taken=self.taken)
+        except DuplicateNameError as clash:
+            if account.project is None:
+                raise
+            self.part.state = PARTIAL
+            self.part.note(
+                f"{name} belongs to project {account.project.name}, for it could get none of its own: {clash.detail}"
+            )
+            return account.project
 
 
 def _status(item: State) -> str:

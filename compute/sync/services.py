@@ -20,5 +20,5 @@ def accept_removals(run: SyncRun, *, actor: Actor, plan_digest: str = "") -> Cha
         row = SyncRun.objects.for_list().get(pk=run.pk)
         rules.check_can_accept(held=row.is_held, superseded=row.superseded)  # type: ignore[attr-defined]
         accepted = {part.place: part.held for part in row.parts.all() if part.held}
-        change = accounts.account_sync(row.account, actor=actor, accepted=accepted, plan_digest=plan_digest)
+        change = accounts.account_sync(row.account, actor=actor, force=True, accepted=accepted, plan_digest=plan_digest)
         return done(row, change.task)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import models
@@ -88,6 +88,11 @@ class Changes:
         row.save(update_fields=[*fields, "version", "updated_at"])
         self._note("update", row, [old, row.version], fields)
         return True
+
+    def again(self, row: Any, names: Iterable[str]) -> None:
+        """Columns whose value stands and that the cloud shall be given once more: the task may send them. No version moves."""
+        values = {name: [plain(getattr(row, name))] * 2 for name in sorted(names)}
+        self._note("update", row, [row.version, row.version] if _has_version(type(row)) else [0, 0], values)
 
     def deleted(self, *rows: Any, cascade: bool = False) -> None:
         """Set tombstones, with one statement per kind; the rows are gone once the cloud agrees.

@@ -235,7 +235,7 @@ def test_accounts_are_switched_off_before_they_are_deleted(world: World, tree: L
     row = client.get(url).json()
     assert row["can"] == {
         "update": True, "delete": False, "sync": True, "enable": False, "disable": True, "enable-auto-sync": True,
-        "disable-auto-sync": False,
+        "disable-auto-sync": False, "update-credential": True, "change-project": True,
     }  # fmt: skip
     problem(client.delete(url), 409, "InvalidStatusError")
     assert client.post(f"{url}sync/", {}).status_code == 202
@@ -352,7 +352,8 @@ def test_a_secret_is_nowhere(
     world.work()
     world.cloud.set_password(user, second)
     keep(client.patch(url, {"secret": wrong}), 400)
-    keep(client.post(f"{url}test-connectivity/", {"secret": wrong}), 200)
+    keep(client.post(f"{url}test-connectivity/", {"secret": wrong}), 400)
+    keep(client.post(f"{url}update-credential/", {"secret": wrong}), 400)
     tag = client.get(url).headers["ETag"]
     changed = keep(client.patch(url, {"secret": second}, HTTP_IF_MATCH=tag), 202)
     world.work()

@@ -11,6 +11,8 @@ from compute.accounts.models import CloudAccount
 from compute.sync.models import SyncPart, SyncRun
 from core.admin.site import site
 from core.tasks.models import Task
+from identity.models import Project
+from tests.console.conftest import few_queries
 from tests.world import World
 
 
@@ -118,3 +120,94 @@ def test_the_test_shows_that_it_works_and_nothing_else_can_be_sent_meanwhile(bos
         and 'hx-disabled-elt=".sd-test button, .sd-actions button"' in button[0]
     )
     assert 'id="testing"' in page and "Logging in and trying each service" in page and "data-once" in page
+
+
+# --- new credentials: an account with a wrong password says what to do
+
+
+def page(kind: str, world: World) -> str:
+    return str(site.admin_for("cloudaccount").page_url(kind, world.account.pk))
+
+
+def test_an_account_with_a_wrong_password_says_what_to_do(boss: Client, world: World) -> None:
+    account = CloudAccount.objects.get(pk=world.account.pk)
+    world.cloud.set_password(account.cloud_user_id, "changed-there")
+    assert world.sync().state == "failed"
+    shown = boss.get(site.url_of("cloudaccount", account.pk)).content.decode()
+    assert "no contact" in shown and "Last error, <time datetime=" in shown and "did not accept" in shown
+    assert "Give the account new credentials" in shown and "The cloud says" in shown
+    assert re.search(rf'class="sd-button" href="{page("credentials", world)}">Give new credentials</a>', shown)
+
+    form = boss.get(page("credentials", world)).content.decode()
+    assert "New credentials for account" in form and 'value="operator"' in form and "Test connection" in form
+    assert "operator-secret" not in form and 'name="access_url"' not in form and 'name="read_only"' not in form
+    given = {"auth_kind": "password", "username": "operator", "project_name": "shop-project",
+             "user_domain_name": "Default", "project_domain_name": "Default"}  # fmt: skip
+    wrong = boss.post(page("credentials", world), {**given, "secret": "still-wrong"}).content.decode()
+    assert "sd-errors" in wrong and "still-wrong" not in wrong
+    tried = boss.post(
+        page("credentials", world), {**given, "secret": "changed-there", "_stage": "test"}
+    ).content.decode()
+    assert "The login works" in tried
+    account.refresh_from_db()
+    assert account.status == "disconnected"
+    answer = boss.post(page("credentials", world), {**given, "secret": "changed-there"})
+    assert answer["Location"] == site.url_of("task", Task.objects.latest("pk").pk)
+    world.work()
+    shown = boss.get(site.url_of("cloudaccount", account.pk)).content.decode()
+    assert "connected" in shown and "Last error" not in shown and "changed-there" not in shown
+    again = boss.post(page("credentials", world), {**given, "secret": ""}, follow=True).content.decode()
+    assert "nothing has changed" in again
+
+
+def test_credentials_of_a_disabled_account_are_not_asked_for(boss: Client, world: World) -> None:
+    CloudAccount.objects.update(enabled=False, last_error={"detail": "No.", "code": "InvalidCredentialError"})
+    assert "It is disabled: enable it first" in boss.get(page("credentials", world)).content.decode()
+    shown = boss.get(site.url_of("cloudaccount", world.account.pk)).content.decode()
+    assert "Last error" in shown and f'class="sd-button" href="{page("credentials", world)}">' not in shown
+
+
+def test_another_error_leads_to_the_form_of_the_account(boss: Client, world: World) -> None:
+    world.cloud.faults.add(kind="unreachable", times=None)
+    world.sync()
+    shown = boss.get(site.url_of("cloudaccount", world.account.pk)).content.decode()
+    assert "Last error" in shown and f'href="{page("edit", world)}">Change the account</a>' in shown
+
+
+def test_a_deletion_that_failed_leads_to_the_next_one(boss: Client, world: World) -> None:
+    CloudAccount.objects.update(
+        enabled=False,
+        status="delete_failed",
+        last_error={"detail": "A tree did not go."},
+        last_error_at="2026-01-01T00:00:00Z",
+    )
+    shown = boss.get(site.url_of("cloudaccount", world.account.pk)).content.decode()
+    assert "could not be forgotten" in shown and "A tree did not go." in shown
+    assert f'href="{page("forget", world)}">Forget it again</a>' in shown
+    assert "A tree did not go." in boss.get("/console/").content.decode()
+    boss.post(page("forget", world), {"typed_name": world.account.name})
+    world.work()
+    assert not CloudAccount.objects.filter(deleted_at=None).exists()
+
+
+def test_the_project_of_an_account_is_changed(boss: Client, world: World) -> None:
+    taker = Project.objects.create(domain=world.domain, name="taker")
+    form = boss.get(page("project", world)).content.decode()
+    assert f"taker in domain {world.domain.name}" in form
+    assert "sd-errors" in boss.post(page("project", world), {}).content.decode()
+    boss.post(page("project", world), {"project": str(taker.pk)})
+    assert CloudAccount.objects.get().project == taker
+    shown = boss.get(site.url_of("cloudaccount", world.account.pk)).content.decode()
+    assert "taker" in shown and "1 region" in shown and "get a local project each" in shown
+
+
+def test_a_person_reads_what_is_read_by_itself(boss: Client, world: World) -> None:
+    CloudAccount.objects.update(enable_auto_sync=True)
+    assert "/core/task/" in boss.post(page("sync", world))["Location"]
+
+
+def test_the_page_of_an_account_is_a_few_queries(boss: Client, world: World) -> None:
+    CloudAccount.objects.update(last_error={"detail": "No.", "code": "InvalidCredentialError"})
+    boss.get(site.url_of("cloudaccount", world.account.pk))
+    with few_queries():
+        boss.get(site.url_of("cloudaccount", world.account.pk))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -12,7 +12,7 @@ from compute.accounts.rules import DEFAULT_INTERVAL, check_complete
 from core.access import Actor, Reach, visible_to
 from core.admin.forms import ConsoleForm, PasswordInput, Radios, Select, Switch, TextArea, TextInput
 from core.errors import Problem
-from identity.models import Domain
+from identity.models import Domain, Project
 
 LOGIN = (
     "access_url", "auth_kind", "username", "secret", "application_credential_id", "project_name", "user_domain_name",
@@ -38,13 +38,13 @@ AUTO = ("enable_auto_sync", "sync_interval_seconds")
 class AccountForm(ConsoleForm):
     """What Skydeck has to know to log in to a cloud."""
 
-    sections = (
+    sections: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         (
             "How to log in",
             ("access_url", "auth_kind", "username", "application_credential_id", "secret", "project_name"),
         ),
     )
-    more = (
+    more: ClassVar[tuple[str, ...]] = (
         *AUTO, "user_domain_name", "project_domain_name", "interface", "regions", "verify_tls", "ca_bundle", "read_only",
         "drift_policy", "description",
     )  # fmt: skip
@@ -167,6 +167,40 @@ class AccountForm(ConsoleForm):
         if self.account is not None and not values["secret"]:
             del values["secret"]
         return values
+
+
+CREDENTIALS = (
+    "auth_kind", "username", "application_credential_id", "secret", "project_name", "user_domain_name", "project_domain_name",
+)  # fmt: skip
+
+
+class CredentialForm(AccountForm):
+    """As whom an account logs in, and nothing else of it."""
+
+    sections = ()
+    more = ("user_domain_name", "project_domain_name")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.order_fields(CREDENTIALS)
+        for name in [name for name in self.fields if name not in CREDENTIALS]:
+            del self.fields[name]
+
+
+class ProjectForm(ConsoleForm):
+    """The local project that receives what has none of its own."""
+
+    project = forms.ModelChoiceField(
+        Project.objects.none(), label="Project", widget=Select(), empty_label="Choose a project",
+        help_text="The account moves into the project's domain.",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        project: Any = self.fields["project"]
+        rows = Project.objects.select_related("domain").filter(enabled=True)
+        project.queryset = visible_to(rows, actor, "identity.projects.list")
+        project.label_from_instance = lambda row: f"{row.name} in domain {row.domain.name}"
 
 
 class ForgetForm(ConsoleForm):

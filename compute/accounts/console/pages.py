@@ -11,7 +11,16 @@ from django.shortcuts import render
 
 from compute.accounts import guards, services
 from compute.accounts.actions import ACCOUNT_ACTIONS
-from compute.accounts.console.forms import AUTO, LOGIN, AccountForm, ForgetForm
+from compute.accounts.console.forms import (
+    AUTO,
+    CREDENTIALS,
+    LOGIN,
+    AccountForm,
+    CredentialForm,
+    ForgetForm,
+    ProjectForm,
+)
+from compute.accounts.trying import TestResult
 from compute.clouds import registry
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network
@@ -23,9 +32,12 @@ from core.admin.parts import verb_named
 from core.engine.writing import Change
 from core.errors import Problem
 
-SYNC, ENABLE, DISABLE, AUTO_ON, AUTO_OFF = (
-    verb_named(ACCOUNT_ACTIONS, name) for name in ("sync", "enable", "disable", "enable-auto-sync", "disable-auto-sync")
-)
+SYNC, ENABLE, DISABLE, AUTO_ON, AUTO_OFF, CREDENTIAL, PROJECT = (
+    verb_named(ACCOUNT_ACTIONS, name)
+    for name in (
+        "sync", "enable", "disable", "enable-auto-sync", "disable-auto-sync", "update-credential", "change-project",
+    )
+)  # fmt: skip
 TEST = "test"
 
 
@@ -50,7 +62,7 @@ class AccountPage(ChangePage):
         try:
             result = services.account_test(actor=self.actor, account=self.obj, **given)
         except Problem as problem:
-            result = services.TestResult(None, (), problem=problem)
+            result = TestResult(None, (), problem=problem)
         found = form.places_of(result.problem) if result.problem else []
         return render(request, "console/accounts/test_result.html", {"result": result.as_dict(), "places": found})
 
@@ -101,6 +113,59 @@ class EditAccountPage(AccountPage):
         return services.account_update(self.obj, actor=self.actor, **given)
 
 
+class CredentialPage(AccountPage):
+    """New credentials for an account whose old ones do not work any more, or shall not."""
+
+    form_class = CredentialForm
+    confirm_label = "Try them and keep them"
+    intro = (
+        "They are tried first: what does not work is not kept. What differs from the stored ones is kept, and the account is "
+        "read. The identity URL stays as it is; it is changed with the rest of the account."
+    )
+
+    def get_title(self) -> str:
+        return f"New credentials for account {self.obj.name}"
+
+    def why_not(self) -> str:
+        return CREDENTIAL.why_not(self.obj, self.actor)
+
+    def initial(self) -> dict[str, Any]:
+        return {name: "" if name == "secret" else getattr(self.obj, name) for name in CREDENTIALS}
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        given = {k: v for k, v in values.items() if not (k == "secret" and not v)}
+        return CREDENTIAL.perform(self.obj, actor=self.actor, **given)
+
+    def done_words(self, change: Change) -> str:
+        return f"The credentials of account {change.resource} work, and are the ones that were stored: nothing has changed."
+
+
+class ChangeProjectPage(ChangePage):
+    """Whose what has no owner of its own is."""
+
+    form_class = ProjectForm
+    confirm_label = "Change the project"
+    intro = (
+        "What is read from this account and has no owner of its own belongs to this project from then on. What has its owner "
+        "already keeps it."
+    )
+
+    def get_title(self) -> str:
+        return f"Change the project of account {self.obj.name}"
+
+    def why_not(self) -> str:
+        return PROJECT.why_not(self.obj, self.actor)
+
+    def form_kwargs(self) -> dict[str, Any]:
+        return {"actor": self.actor}
+
+    def initial(self) -> dict[str, Any]:
+        return {"project": self.obj.project_id}
+
+    def perform(self, values: Mapping[str, Any], *, plan_digest: str = "") -> Change:
+        return PROJECT.perform(self.obj, actor=self.actor, project=values["project"])
+
+
 class ForgetAccountPage(ChangePage):
     """Deletes our rows; nothing at the cloud."""
 
@@ -135,7 +200,12 @@ class ForgetAccountPage(ChangePage):
 
 
 class SyncPage(ActionPage):
+    """A person asks for it, so it is read although it is read by itself."""
+
     action = SYNC
+
+    def perform(self) -> Change:
+        return SYNC.perform(self.obj, actor=self.actor, force=True)
 
 
 class EnablePage(ActionPage):

@@ -83,6 +83,10 @@ class TreeWriter:
             wanted = desired.wanted_tree(self.lb)
             sight = recognise(wanted, tree)
         rows = self._rows()
+        if not self.adopt and self._made_anew(tree, wanted, sight, rows):
+            wanted = desired.wanted_tree(self.lb)
+            sight = recognise(wanted, tree)
+            rows = self._rows()
         for item in wanted.all():
             row = rows.get(item.row)
             state = sight.states.get(item.row)
@@ -217,12 +221,12 @@ class TreeWriter:
         """A row that the cloud no longer has: by our tombstone it is done; else it was removed outside."""
         if isinstance(row, MemberBinding) and row.pool_binding_id in self._gone_pools:
             return  # went with its pool
+        if row.delete_requested_at is None and not self.adopt:
+            self._missing(row)
+            return
         if isinstance(row, PoolBinding):
             self._gone_pools.add(row.pk)
         if row.delete_requested_at is None:
-            if not self.adopt:
-                self._missing(row)
-                return
             told = row.backend if isinstance(row, MemberBinding) and is_last_use(row) else row
             self._audit.append(entry(self.actor, "delete", told, note="gone outside", task_id=self.task_id))
             self.count.gone += 1
@@ -244,6 +248,30 @@ class TreeWriter:
                     "updated_at",
                 ]
             )
+
+    def _made_anew(self, tree: TreeState, wanted: WantedTree, sight: Sight, rows: Mapping[str, Any]) -> bool:
+        """Under *hold*, where what is missing stays: a member that somebody removed and made again, which has its address and port
+        and another id, is this one. True when there were any."""
+        found = False
+        known = {s.external_id for s in sight.states.values()}
+        for pool in wanted.pools:
+            state = sight.states.get(pool.row)
+            there = (
+                {(m.fields.get("address"), m.fields.get("port")): m for m in tree.members.get(state.external_id, ())}
+                if state
+                else {}
+            )
+            for item in wanted.members:
+                again = there.get((item.fixed["address"], item.fixed["port"]))
+                lost = (
+                    item.parent == pool.row and item.external_id and not item.tombstone and item.row not in sight.states
+                )
+                if lost and again is not None and again.external_id not in known:
+                    row = rows[item.row]
+                    row.external_id = again.external_id
+                    row.save(update_fields=["external_id", "updated_at"])
+                    found = True
+        return found
 
     # -- objects that are new to us
 

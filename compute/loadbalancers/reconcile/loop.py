@@ -18,7 +18,17 @@ from compute.clouds.specs import TreeState
 from compute.loadbalancers import desired, rules
 from compute.loadbalancers.choices import PENDING_WORDS
 from compute.loadbalancers.models import LoadBalancer
-from compute.loadbalancers.plan import CASCADE, KIND_WORDS, Sight, WantedTree, algorithms_in, plan, recognise
+from compute.loadbalancers.plan import (
+    CASCADE,
+    DELETE,
+    KIND_WORDS,
+    Sight,
+    WantedTree,
+    algorithms_in,
+    missing,
+    plan,
+    recognise,
+)
 from compute.loadbalancers.reconcile import storing
 from compute.loadbalancers.reconcile.looking import load, look, region_of
 from compute.loadbalancers.reconcile.sending import Sender, batches
@@ -40,6 +50,10 @@ MAX_ABSENT = 3
 # So long after a creation was begun whose answer did not come, what it made may not show yet: our own time-out, and the time
 # in which the cloud still works at it. Only then is it sent again.
 UNSURE = timedelta(seconds=60)
+LEFT_OUT = {
+    "delete": "what still uses it could not be taken off it",
+    **dict.fromkeys(("create", "update", "bind", "release"), "what it needs was not made"),
+}
 PAST = {"create": "created", "update": "changed", "delete": "deleted", "bind": "bound", "release": "released"}
 
 
@@ -65,9 +79,8 @@ class Reconciler:
         self.refused_rows: set[str] = set()
         self.echoes: set[str] = set()  # marks of steps that were refused as doubles and looked for
         self.deletion_sent = False  # in this run: what is not there after it is gone
-        self.missing: dict[
-            str, str
-        ] = {}  # rows of the change set that the cloud has not any more, and what they are called
+        # Rows of the change set that the cloud has not any more, and what they are called: also in an earlier run.
+        self.missing: dict[str, str] = dict(self.task.memory.get("missing", {}))
 
     def _at(self, lb: LoadBalancer) -> None:
         """Work on the tree as it is now, in its cloud project."""
@@ -84,7 +97,7 @@ class Reconciler:
             except NotSettled as unsettled:
                 request_id = self.watch.last_request_id
                 return self.rest.later(unsettled.word, name=self.lb.name, request_id=request_id)
-            except Unreachable as error:
+            except (Unreachable, Busy) as error:  # no answer, or "too many requests"
                 return Later(min(10.0, 2.0 * self._doubt(error)), error.detail)
             except SomebodyElse as busy:
                 return Later(2.0, str(busy))
@@ -101,8 +114,11 @@ class Reconciler:
             if not self._settled(tree):
                 continue
             if tree is not None:
-                self.missing |= _missing(wanted, recognise(wanted, tree))
+                lost = missing(wanted, recognise(wanted, tree))
                 with self.context.owning():
+                    if lost.items() - self.missing.items() or self.task.memory.get("absent"):
+                        self.missing |= lost
+                        self.context.remember(missing=self.missing, absent=0)
                     storing.seen(lb, tree, wanted, self.task)
                 self.lb = load(lb.pk)
             wanted = desired.wanted_tree(self.lb, self.task.change_set)
@@ -152,7 +168,9 @@ class Reconciler:
 
     def _may_be_stale(self, tree: TreeState | None) -> bool:
         """A balancer that is not there is looked for some times more: right after its creation a read may be older than it."""
-        if tree is not None or not self.lb.external_id or self.lb.delete_requested_at is not None:
+        if tree is not None or not self.lb.external_id:
+            return False
+        if self.lb.delete_requested_at is not None and not self.task.plan_digest:
             return False
         looks = int(self.task.memory.get("absent", 0))
         self.context.remember(absent=looks + 1)
@@ -172,7 +190,7 @@ class Reconciler:
         """A balancer that shall go and is not seen: its deletion is sent all the same, since one answer may lie. False when the
         cloud does not take it, and so has the balancer."""
         root = wanted.balancer
-        if not (root.tombstone and root.external_id) or self.deletion_sent:
+        if not (root.tombstone and root.external_id and root.allows(DELETE)) or self.deletion_sent:
             return True
         self.deletion_sent = True
         try:
@@ -333,7 +351,10 @@ class Reconciler:
 
     def _leave_out(self, batch: Sequence[Step]) -> None:
         for step in batch:
-            self._count_out(step, Problem(f"{_not_done(step)}: what it needs was not made."))
+            problem = Problem(f"{_not_done(step)}: {LEFT_OUT[step.verb]}.")
+            with self.context.owning():
+                storing.refused(step, problem)
+            self._count_out(step, problem)
 
     def _count_out(self, step: Step, problem: Problem) -> None:
         self.refused[step.mark] = problem
@@ -366,15 +387,6 @@ class Reconciler:
         )
         summary.extra = {"done": [s.sentence for s in done]}
         return summary
-
-
-def _missing(wanted: WantedTree, sight: Sight) -> dict[str, str]:
-    """Rows that the change set wants to change and that the cloud, which had them, does not show."""
-    return {
-        w.row: f"{KIND_WORDS[w.kind].capitalize()} {w.label}"
-        for w in (*wanted.listeners, *wanted.pools, *wanted.members)
-        if w.may and w.external_id and not w.tombstone and w.row not in sight.states
-    }
 
 
 def _already_there(refusal: CloudError) -> bool:

@@ -84,8 +84,8 @@ class Sender:
             return {head.row: self.port.create_pool(desired.pool_spec(item), loadbalancer_id=self.lb.external_id)}
         specs = [desired.member_spec(self.rows[s.row]) for s in batch]
         if len(specs) == 1:
-            return {head.row: self.port.create_member(self.ids[item.parent], specs[0])}
-        self.port.add_members(self.ids[item.parent], specs)
+            return {head.row: self.port.create_member(self._parent_id(item), specs[0])}
+        self.port.add_members(self._parent_id(item), specs)
         return {}
 
     def _update(self, step: Step) -> Sent:
@@ -99,7 +99,7 @@ class Sender:
         elif step.kind == "pool":
             self.port.update_pool(external_id, change)
         elif step.kind == "member":
-            self.port.update_member(self.ids[item.parent], external_id, change)
+            self.port.update_member(self._parent_id(item), external_id, change)
         else:
             self.port.update_balancer(external_id, change)
         return {}
@@ -112,7 +112,7 @@ class Sender:
         elif step.kind == "pool":
             self.port.delete_pool(external_id)
         elif step.kind == "member":
-            self.port.delete_member(self.ids[item.parent], external_id)
+            self.port.delete_member(self._parent_id(item), external_id)
         else:
             # Without cascade the plan let pass only what is deleted here too, row by row: it goes in the same call.
             self.port.delete_balancer(external_id, cascade=item.allows(CASCADE) or bool(step.before.get("children")))
@@ -121,8 +121,13 @@ class Sender:
     def _pool_id(self, listener: Wanted) -> str:
         """The cloud's id of a listener's wanted pool, "" where none is wanted. Raises `Refused` when it is missing there."""
         row = str(listener.desired.get("default_pool") or "")
-        if row and row not in self.ids:
-            raise Refused(
-                "its pool is missing at the cloud", hint="Read the balancer again, then choose another backend group."
-            )
-        return self.ids.get(row, "")
+        return self._there(row, "Read the balancer again, then choose another backend group.") if row else ""
+
+    def _parent_id(self, member: Wanted) -> str:
+        """The cloud's id of the pool that a member is in. Raises `Refused` when it is missing there."""
+        return self._there(member.parent, "Read the balancer again; the group has to be used anew by its listener.")
+
+    def _there(self, pool: str, hint: str) -> str:
+        if pool not in self.ids:
+            raise Refused("its backend group is missing at the cloud", hint=hint)
+        return self.ids[pool]

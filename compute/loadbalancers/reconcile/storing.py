@@ -16,7 +16,7 @@ from compute.loadbalancers import state
 from compute.loadbalancers.mirror import burying
 from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import Listener, LoadBalancer, MemberBinding, PoolBinding
-from compute.loadbalancers.plan import Wanted, WantedTree, fields_of
+from compute.loadbalancers.plan import DELETE, Wanted, WantedTree, fields_of
 from compute.loadbalancers.reconcile.looking import locked
 from compute.loadbalancers.reconcile.sending import Sent
 from compute.projects.choices import ProjectStatus
@@ -62,7 +62,7 @@ def accepted(lb: LoadBalancer, batch: Sequence[Step], sent: Sent, rows: Mapping[
             row.save(update_fields=["applied", "failure"])
     if batch[0].kind == "loadbalancer":
         lb.refresh_from_db(fields=["external_id", "applied", "failure", "provisioning_status", "operating_status"])
-    state.refresh(lb)
+    state.refresh(locked(lb.pk))
 
 
 def place(lb: LoadBalancer) -> None:
@@ -106,6 +106,8 @@ def at_its_end(lb: LoadBalancer, tree: TreeState | None, wanted: WantedTree, tas
     """Nothing is left to be sent: rows with a tombstone that the cloud has not, or never had, are done."""
     now, actor = timezone.now(), product_actor()
     if tree is None and wanted.balancer.tombstone:
+        if not wanted.balancer.allows(DELETE):
+            return  # its deletion is another task's, which looks for itself
         burying.bury_tree(lb, now, actor=actor, task_id=task.pk)
         _unwant_project(lb, wanted)
         return

@@ -10,7 +10,7 @@ from typing import Any
 from compute.loadbalancers import rules
 from compute.loadbalancers.choices import BackendType
 from compute.loadbalancers.models import Backend, BackendGroup, MemberBinding, PoolBinding
-from compute.loadbalancers.services.trees import finish, live_row, locked_tree, send
+from compute.loadbalancers.services.trees import ask_again, deleted_again, finish, live_row, locked_tree, send
 from compute.networks.queries import network_for_address
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
@@ -117,6 +117,7 @@ def backend_update(
             if "name" in fields:
                 members.update(cloud_name=values["name"])
             at_cloud = bool(fields & {"name", "weight", "enabled"}) and members.exists()
+        at_cloud = ask_again(backend, values, changes) or at_cloud
         return done(backend, finish(lb, changes, at_cloud, plan_digest))
 
 
@@ -127,9 +128,10 @@ def backend_delete(
     ensure(actor, "compute.loadbalancerbackends.delete", backend)
     with writing() as done:
         lb = locked_tree(backend.backend_group.loadbalancer_id)
-        backend = live_row(Backend, backend.pk, "backend_group")
+        backend = live_row(Backend, backend.pk, "backend_group", deleting=True)
         check_version(backend, expected_version)
         changes = Changes(actor, owned_by=lb)
-        members = MemberBinding.objects.filter(backend=backend, deleted_at=None, delete_requested_at=None)
-        changes.deleted(backend, *members)
+        if not deleted_again(backend, changes):
+            members = MemberBinding.objects.filter(backend=backend, deleted_at=None, delete_requested_at=None)
+            changes.deleted(backend, *members)
         return done(backend, send(lb, changes, plan_digest=plan_digest))

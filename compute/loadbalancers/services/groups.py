@@ -10,7 +10,15 @@ from compute.loadbalancers.choices import GroupType
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.services.backends import add_backends
 from compute.loadbalancers.services.pools import rules_on
-from compute.loadbalancers.services.trees import check_name_free, finish, live_row, locked_tree, name_of_pool, send
+from compute.loadbalancers.services.trees import (
+    check_name_free,
+    deleted_again,
+    finish,
+    live_row,
+    locked_tree,
+    name_of_pool,
+    send,
+)
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -78,14 +86,15 @@ def backendgroup_delete(
     ensure(actor, "compute.loadbalancerbackendgroups.delete", group)
     with writing() as done:
         lb = locked_tree(group.loadbalancer_id)
-        group = live_row(BackendGroup, group.pk)
+        group = live_row(BackendGroup, group.pk, deleting=True)
         check_version(group, expected_version)
         users = Listener.objects.filter(live(), pool_binding__backend_group=group).values_list("name", flat=True)
         pool_ids = set(PoolBinding.objects.filter(live(), backend_group=group).values_list("external_id", flat=True))
         default_of = lb.name if lb.backend_group_id == group.pk else ""
         rules.check_group_unused(default_of=default_of, listeners=list(users), rules=rules_on(lb, pool_ids))
         changes = Changes(actor, owned_by=lb)
-        bindings = list(PoolBinding.objects.filter(live(), backend_group=group))
-        members = MemberBinding.objects.filter(pool_binding__in=bindings, deleted_at=None, delete_requested_at=None)
-        changes.deleted(group, *bindings, *members, *Backend.objects.filter(live(), backend_group=group))
+        if not deleted_again(group, changes):
+            bindings = list(PoolBinding.objects.filter(live(), backend_group=group))
+            members = MemberBinding.objects.filter(pool_binding__in=bindings, deleted_at=None, delete_requested_at=None)
+            changes.deleted(group, *bindings, *members, *Backend.objects.filter(live(), backend_group=group))
         return done(group, send(lb, changes, plan_digest=plan_digest))

@@ -10,7 +10,7 @@ from compute.loadbalancers.choices import Scheduler, StickyType
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer
 from compute.loadbalancers.services.groups import add_group
 from compute.loadbalancers.services.pools import BINDING_FIELDS, bind_group, unbind
-from compute.loadbalancers.services.trees import check_name_free, live_row, locked_tree, send
+from compute.loadbalancers.services.trees import ask_again, check_name_free, deleted_again, live_row, locked_tree, send
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -131,11 +131,15 @@ def listener_update(
         if "connection_limit" in values:
             rules.check_connection_limit(values["connection_limit"])
         pool_values = {k: values.pop(k) for k in BINDING_FIELDS if k in values}
+        moved = {"pool_binding": None} if "backend_group" in values else {}
         if "backend_group" in values:
             _move_to_group(lb, listener, values, pool_values, changes)
         elif pool_values:
             _change_pool_of(listener, pool_values, changes)
         changes.update(listener, values)
+        ask_again(listener, {**values, **moved}, changes)
+        if pool_values and listener.pool_binding is not None and not moved:
+            ask_again(listener.pool_binding, pool_values, changes)
         return done(listener, send(lb, changes, plan_digest=plan_digest))
 
 
@@ -200,10 +204,11 @@ def listener_delete(
     ensure(actor, "compute.loadbalancerlisteners.delete", listener)
     with writing() as done:
         lb = locked_tree(listener.loadbalancer_id)
-        listener = live_row(Listener, listener.pk, "pool_binding")
+        listener = live_row(Listener, listener.pk, "pool_binding", deleting=True)
         check_version(listener, expected_version)
         changes = Changes(actor, owned_by=lb)
-        changes.deleted(listener)
-        if listener.pool_binding is not None:
-            unbind(lb, listener.pool_binding, listener=listener, changes=changes)
+        if not deleted_again(listener, changes):
+            changes.deleted(listener)
+            if listener.pool_binding is not None:
+                unbind(lb, listener.pool_binding, listener=listener, changes=changes)
         return done(listener, send(lb, changes, plan_digest=plan_digest))

@@ -12,7 +12,7 @@ from compute.loadbalancers.choices import AddressType
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.loadbalancers.services.addresses import take_eip
 from compute.loadbalancers.services.listeners import add_listener
-from compute.loadbalancers.services.trees import RIGHT, check_name_free, finish, live_row, locked_tree, send
+from compute.loadbalancers.services.trees import RIGHT, ask_again, check_name_free, finish, live_row, locked_tree, send
 from compute.networks.models import Network
 from compute.networks.queries import addresses_in_use, pool_size
 from compute.projects.services import project_wanted, want
@@ -119,8 +119,9 @@ def loadbalancer_update(
             live_row(BackendGroup, values["backend_group"].pk)
             rules.check_group_of_balancer(group_balancer_id=values["backend_group"].loadbalancer_id, balancer_id=lb.pk)
         changed = changes.update(lb, values)
-        at_cloud = changed and {"cloud_name", "description", "enabled"} & set(changes.change_set[-1]["fields"])
-        return done(lb, finish(lb, changes, bool(at_cloud), plan_digest))
+        at_cloud = changed and bool({"cloud_name", "description", "enabled"} & set(changes.change_set[-1]["fields"]))
+        at_cloud = ask_again(lb, values, changes) or at_cloud
+        return done(lb, finish(lb, changes, at_cloud, plan_digest))
 
 
 def loadbalancer_delete(lb: LoadBalancer, *, actor: Actor, cascade: bool = False, plan_digest: str = "",

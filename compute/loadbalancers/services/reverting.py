@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from compute.accounts.models import with_account
@@ -36,10 +36,32 @@ def revert(task: Task, *, actor: Actor, plan_digest: str = "") -> Change:
         rules.check_account_writable(enabled=account.enabled, read_only=account.read_only, name=account.name)
         tasks.settle(task)
         changes = Changes(actor, owned_by=lb)
+        kept = _in_use(task.change_set)
         for entry in reversed(task.change_set):
-            _revert_entry(entry, changes)
+            if entry["id"] not in kept:
+                _revert_entry(entry, changes)
         lb = with_account(LoadBalancer.objects.select_related(*related)).get(pk=lb.pk)
-        return done(lb, send(lb, changes, plan_digest=plan_digest))
+        warnings = [f"{label} stays: something else uses it by now." for label in kept.values() if label]
+        return done(lb, send(lb, changes, plan_digest=plan_digest), warnings=warnings)
+
+
+def _in_use(change_set: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What was made together and is used by others since: ids of groups with all that is theirs, and what to call each group."""
+    made = {entry["id"] for entry in change_set if entry["verb"] == "create"}
+    kept: dict[str, str] = {}
+    for group in BackendGroup.objects.filter(pk__in=made, deleted_at=None).select_related("loadbalancer"):
+        users = Listener.objects.filter(live(), pool_binding__backend_group=group).exclude(pk__in=made)
+        if not users.exists() and group.loadbalancer.backend_group_id != group.pk:
+            continue
+        kept[str(group.pk)] = f"Backend group {group.name}"
+        used = PoolBinding.objects.filter(pk__in=users.values("pool_binding"))
+        for row in (
+            *used,
+            *Backend.objects.filter(backend_group=group),
+            *MemberBinding.objects.filter(pool_binding__in=used),
+        ):
+            kept[str(row.pk)] = ""
+    return kept
 
 
 _MODELS: dict[str, Any] = {

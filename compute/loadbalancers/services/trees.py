@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from django.db.models import Q
 
 from compute.accounts.models import with_account
 from compute.loadbalancers import rules, state
 from compute.loadbalancers.choices import Status
-from compute.loadbalancers.models import LoadBalancer, PoolBinding
+from compute.loadbalancers.models import Backend, LoadBalancer, MemberBinding, PoolBinding
 from core.engine.changes import Changes
 from core.errors import DuplicateNameError, InvalidStatusError
 from core.models import live
@@ -36,12 +39,37 @@ def locked_tree(lb_id: Any, *, deleting: bool = False) -> LoadBalancer:
     return lb
 
 
-def live_row(model: Any, pk: Any, *related: str) -> Any:
-    """A row of the tree as it is under the root's lock. Raises `InvalidStatusError` when it is on its way out, or gone."""
+def live_row(model: Any, pk: Any, *related: str, deleting: bool = False) -> Any:
+    """A row of the tree as it is under the root's lock. Raises `InvalidStatusError` when it is on its way out, or gone;
+    `deleting`: a deletion that failed can be asked for again."""
     row = model.objects.select_related(*related).get(pk=pk)
-    if row.deleted_at is not None or getattr(row, "delete_requested_at", None) is not None:
+    again = deleting and row.status == Status.DELETE_FAILED
+    if row.deleted_at is not None or (row.delete_requested_at is not None and not again):
         raise InvalidStatusError(f"{str(model._meta.verbose_name).capitalize()} {row} is being deleted.")
     return row
+
+
+def ask_again(row: Any, values: Mapping[str, Any], changes: Changes) -> bool:
+    """Repeating a value that the cloud does not have wants it sent: once more, or over what somebody set there."""
+    changed = {name for entry in changes.change_set if entry["id"] == str(row.pk) for name in entry["fields"]}
+    names = (state.out_of_step(row) & set(values)) - changed
+    if names:
+        changes.again(row, names)
+    return bool(names)
+
+
+def deleted_again(row: Any, changes: Changes) -> bool:
+    """Ask once more for a deletion that failed, of the row and of what was to go with it. False for one that nobody asked to
+    delete yet."""
+    if row.delete_requested_at is None:
+        return False
+    going = {"deleted_at": None, "delete_requested_at__isnull": False}
+    pools = PoolBinding.objects.filter(Q(listener=row.pk) | Q(backend_group=row.pk), **going)
+    members = MemberBinding.objects.filter(Q(backend=row.pk) | Q(pool_binding__in=pools), **going)
+    backends = Backend.objects.filter(backend_group=row.pk, **going)
+    for one in (row, *pools, *members, *backends):
+        changes.removed(one)
+    return True
 
 
 def send(lb: LoadBalancer, changes: Changes, *, plan_digest: str = "", verb: str = RECONCILE) -> Task | None:

@@ -109,14 +109,14 @@ def test_rule_8_a_login_cannot_be_changed_to_one_that_is_registered(world: World
 def test_a_login_that_was_changed_during_the_test_is_a_conflict(
     world: World, monkeypatch: pytest.MonkeyPatch, meanwhile: dict[str, str]
 ) -> None:
-    real = accounts._try
+    real = accounts.try_login
 
     def tried(draft: CloudAccount) -> Any:
         result = real(draft)
         CloudAccount.objects.filter(pk=world.account.pk).update(**meanwhile)
         return result
 
-    monkeypatch.setattr(accounts, "_try", tried)
+    monkeypatch.setattr(accounts, "try_login", tried)
     with pytest.raises(ConflictError):
         accounts.account_update(world.account, actor=world.actor, regions=[REGION])
     assert CloudAccount.objects.get(pk=world.account.pk).regions == []

@@ -199,7 +199,7 @@ def test_a_pool_that_vanished_is_said_and_not_replaced_by_none(world: World) -> 
     Listener.objects.filter(listener_port=90).update(pool_binding=shared)
     world.work()
     task = ended(change)
-    assert task.state == "failed" and "pool is missing" in task.problem["detail"], task.problem
+    assert task.state == "failed" and "group is missing" in task.problem["detail"], task.problem
     assert group.name in task.problem["detail"] or "http-90" in task.problem["detail"]
 
 

@@ -65,7 +65,7 @@ def test_rule_73_added_changed_and_gone_are_counted(seeing_all: World) -> None:
 def test_rule_74_without_auto_create_the_accounts_project_owns_it(seeing_all: World) -> None:
     world = seeing_all
     ops = Project.objects.create(domain=world.domain, name="ops")
-    CloudAccount.objects.filter(pk=world.account.pk).update(project=ops)
+    CloudAccount.objects.filter(pk=world.account.pk).update(project=ops, auto_create_project=False)
     world.cloud.project("stray")
     world.sync()
     assert rows(world)["stray"].project == ops and not Project.objects.filter(name="stray").exists()
@@ -82,6 +82,20 @@ def test_rule_75_the_local_project_of_its_name_or_a_new_one(seeing_all: World) -
     assert found["there"].project == there
     assert found["absent"].project is not None and found["absent"].project.domain == world.domain
     assert found["far"].project not in (elsewhere, None) and found["far"].project.domain == world.domain
+
+
+def test_rule_76_what_cannot_be_made_belongs_to_the_accounts_project(seeing_all: World) -> None:
+    world = seeing_all
+    ops = Project.objects.create(domain=world.domain, name="ops")
+    CloudAccount.objects.filter(pk=world.account.pk).update(project=ops, auto_create_project=True)
+    for n, name in enumerate(["full", *(f"full-{n}" for n in range(1, 10))]):
+        project = Project.objects.create(domain=world.domain, name=name)
+        taken = {"account": world.account, "external_id": world.cloud.project(f"taken-{n}"), "name": f"taken-{n}"}
+        ExternalProject.objects.create(project=project, **taken)
+    world.cloud.project("full")
+    world.sync()
+    assert rows(world)["full"].project == ops
+    assert part(world).state == "partial" and "belongs to project ops" in " ".join(part(world).notes)
 
 
 def test_rule_77_a_project_of_another_domain_is_taken_back(seeing_all: World) -> None:
