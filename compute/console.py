@@ -28,7 +28,8 @@ SIMPLE_TONES = {
 
 def simple_badge(word: str) -> Badge:
     """A state that is one plain word."""
-    return Badge(SIMPLE_TONES.get(word, Tone.PLAIN), word.replace("_", " "))
+    told = {"inservice": "in service", "outofservice": "out of service"}.get(word, word.replace("_", " "))
+    return Badge(SIMPLE_TONES.get(word, Tone.PLAIN), told)
 
 
 def related(obj: Model | None, actor: Actor, text: str = "") -> SafeString | str:

@@ -11,7 +11,7 @@ from compute.accounts.admin import account_states, last_sync_words
 from compute.accounts.choices import AccountStatus
 from compute.accounts.models import CloudAccount
 from compute.eips.models import Eip
-from compute.loadbalancers.console.groups import ATTENTION
+from compute.loadbalancers.console.groups import BALANCER_ATTENTION, CHANGED_TREE, LISTENER_ATTENTION, UNWELL, fits
 from compute.loadbalancers.console.words import tone_of, trouble_words
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network, Vpc
@@ -26,8 +26,8 @@ from core.admin.tones import Tone
 MOST = 6
 # kind, model, icon, label, right, rows that want a look
 KINDS: tuple[tuple[str, Any, str, str, str, Q | None], ...] = (
-    ("loadbalancer", LoadBalancer, "account_tree", "Load balancers", "compute.loadbalancers", ATTENTION),
-    ("listener", Listener, "hearing", "Listeners", "compute.loadbalancerlisteners", ATTENTION),
+    ("loadbalancer", LoadBalancer, "account_tree", "Load balancers", "compute.loadbalancers", BALANCER_ATTENTION),
+    ("listener", Listener, "hearing", "Listeners", "compute.loadbalancerlisteners", LISTENER_ATTENTION),
     ("backendgroup", BackendGroup, "workspaces", "Backend groups", "compute.loadbalancerbackendgroups", None),
     ("backend", Backend, "dns", "Backends", "compute.loadbalancerbackends", None),
     ("network", Network, "lan", "Networks", "compute.networks", None),
@@ -43,7 +43,9 @@ def part(request: HttpRequest) -> Contribution:
     accounts = list(visible_to(CloudAccount.objects.for_list(), actor, "compute.cloudaccounts.list"))
     balancers = visible_to(LoadBalancer.objects.filter(deleted_at=None), actor, "compute.loadbalancers.list")
     troubled = list(
-        balancers.filter(ATTENTION)
+        balancers.annotate(unwell=fits(UNWELL), changed=fits(CHANGED_TREE))
+        .filter(Q(unwell=True) | Q(changed=True))
+        .order_by("-unwell", "name", "id")
         .select_related("manager__account", "region")
         .defer("manager__account__secret")[: MOST + 1]
     )
@@ -95,13 +97,19 @@ def account_notices(accounts: list[CloudAccount]) -> list[Notice]:
     return found
 
 
-def balancer_notices(troubled: list[LoadBalancer]) -> list[Notice]:
-    """Balancers in error, one sentence each."""
+def balancer_notices(troubled: list[Any]) -> list[Notice]:
+    """Balancers in error, and those in which something was changed outside; one sentence each."""
     found = []
+    admin = site.admin_for("loadbalancer")
     for lb in troubled[:MOST]:
-        where = f"{lb.manager.account.name} / {lb.region.name}"
-        text = f"Load balancer {lb.name} ({where}) {trouble_words(lb)}"
-        found.append(Notice(tone_of(lb), text, url=site.url_of("loadbalancer", lb.pk), link="See what is wrong"))
+        called = f"Load balancer {lb.name} ({lb.manager.account.name} / {lb.region.name})"
+        if lb.unwell:
+            url, text = site.url_of("loadbalancer", lb.pk), f"{called} {trouble_words(lb)}"
+            hint = "Something in it was changed outside, too." if lb.changed else ""
+            found.append(Notice(tone_of(lb), text, hint=hint, url=url, link="See what is wrong"))
+        else:
+            text = f"{called} was changed outside, and nobody has decided about it yet."
+            found.append(Notice(Tone.WARN, text, url=admin.tab_url(lb.pk, "drift"), link="Compare the values"))
     if len(troubled) > MOST:
         url = site.list_url("loadbalancer", "?show=attention")
         found.append(Notice(Tone.WARN, "More load balancers want a look.", url=url, link="All of them"))

@@ -222,12 +222,15 @@ class CloudAccountAdmin(ResourceAdmin):
         runs = SyncRun.objects.filter(account=obj).prefetch_related("parts")[:most]
         rows = [
             [
-                anchor(site.url_of("syncrun", run.pk), "open"), badge(RUN_BADGES[run.state]), moment(run.created_at),
-                duration(run.created_at, run.ended_at), run_words(run), run.started_by or NOTHING,
+                anchor(site.url_of("syncrun", run.pk), moment(run.created_at)),
+                badge(RUN_BADGES[run.state]),
+                duration(run.created_at, run.ended_at),
+                run_words(run),
+                run.started_by or NOTHING,
             ]
             for run in runs
-        ]  # fmt: skip
-        columns = ["Run", "State", "Started", "Took", "What was found", "Started by"]
+        ]
+        columns = ["Run", "State", "Took", "What was found", "Started by"]
         return Table(title, columns, rows, empty="It has not been read yet. Choose “Sync now”.")
 
     def syncs(self, request: HttpRequest, obj: CloudAccount) -> Sequence[Any]:

@@ -125,3 +125,6 @@ class EipAdmin(ManagedAdmin):
             Fact("Last read", moment(obj.observed_at)),
         ]
         return (Facts("About this address", facts),)
+
+
+site.link_fields["eip"] = "loadbalancer"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -12,9 +12,17 @@ from django.utils.safestring import SafeString
 
 from compute.console import ManagedAdmin, related
 from compute.loadbalancers.choices import AddressType, ListenerType, Scheduler, StickyType
+from compute.loadbalancers.console import foreign, tables
 from compute.loadbalancers.console import pages as change
-from compute.loadbalancers.console import tables
-from compute.loadbalancers.console.groups import BACKEND_GROUPS, GROUP_GROUPS, MIRRORED_GROUPS
+from compute.loadbalancers.console.groups import (
+    BACKEND_GROUPS,
+    BALANCER_GROUPS,
+    CHANGED_INSIDE,
+    GROUP_GROUPS,
+    LISTENER_GROUPS,
+    fits,
+)
+from compute.loadbalancers.console.paste import target_of
 from compute.loadbalancers.console.picture import layout, outline
 from compute.loadbalancers.console.sides import (
     balancer_side,
@@ -25,21 +33,24 @@ from compute.loadbalancers.console.sides import (
     pool_side,
 )
 from compute.loadbalancers.console.tree import TONE_WORDS, graph_of, load_tree
-from compute.loadbalancers.console.words import our_badge, row_badges
+from compute.loadbalancers.console.words import our_badge, outside_badges, row_badges
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
-from core.access import Actor
+from core.access import Actor, visible_to
 from core.admin.actors import actor_of
 from core.admin.ages import age_fact
 from core.admin.filters import word_filter
 from core.admin.markup import NOTHING, anchor, code, moment, plural
-from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Tab
+from core.admin.parts import Drawn, Fact, Facts, Notice, Offer, Tab, problem_notice
 from core.admin.site import site
 from core.admin.tabs import Mirror
 from core.admin.tones import Badge, Tone
 from core.admin.words import task_title
-from core.tasks.models import OPEN, Task
+from core.tasks.models import FAILED, LOST, OPEN, Task
 
+BACKUP_HINT = (
+    "It takes traffic only when no other backend of its group can. It was set elsewhere; Skydeck leaves it as it is."
+)
 SHOWN_TASKS = 5  # of those that are at work on a tree, on its pages
 
 
@@ -55,7 +66,7 @@ class TreeAdmin(ManagedAdmin):
         return root
 
     def states(self, obj: Any) -> list[Badge]:
-        return row_badges(obj)
+        return [*row_badges(obj), *outside_badges(obj)]
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
@@ -79,6 +90,17 @@ class TreeAdmin(ManagedAdmin):
             text = f"{task_title(task)} is at work. {task.note}".strip()
             found.append(Notice(Tone.MOTION, text, url=site.url_of("task", task.pk), link="Watch the task"))
         return found
+
+
+def name_rules(pools: Sequence[PoolBinding], lb: LoadBalancer) -> None:
+    """Give each pool the names of the rules that send to it; one query, and none where there is no such rule."""
+    rules = {pool.pk: foreign.rules_to(pool, lb) for pool in pools}
+    listeners: dict[str, str] = {}
+    if any(rules.values()):
+        rows = Listener.objects.filter(loadbalancer=lb, deleted_at=None).exclude(external_id="")
+        listeners = dict(rows.values_list("external_id", "name"))
+    for pool in pools:
+        pool.rule_names = [foreign.rule_name(rule, listeners) for rule in rules[pool.pk]]  # type: ignore[attr-defined]
 
 
 def events_inside(**tree: Any) -> Q:
@@ -114,7 +136,7 @@ class LoadBalancerAdmin(TreeAdmin):
 
     right = "compute.loadbalancers"
     add_label = "New load balancer"
-    groups = MIRRORED_GROUPS
+    groups = BALANCER_GROUPS
     list_display = ("state", "name", "vip", "eip", "listeners_count", "place", "age")
     search_fields = ("name", "address", "=external_id", "eips__ip_addr")
     search_help_text = "Name, address or id"
@@ -145,6 +167,12 @@ class LoadBalancerAdmin(TreeAdmin):
     empty_title = "No load balancer yet"
     empty_text = "Make the first one here: a name, a network, a port and the addresses behind it, all in one plan. Or connect a cloud that has some."
 
+    def base_rows(self) -> QuerySet[Any]:
+        return LoadBalancer.objects.for_list().annotate(changed_inside=fits(CHANGED_INSIDE))
+
+    def states(self, obj: Any) -> list[Badge]:
+        return [*row_badges(obj), *outside_badges(obj, inside=obj.changed_inside)]
+
     # -- the list
 
     @admin.display(description="Address", ordering="address")
@@ -166,6 +194,17 @@ class LoadBalancerAdmin(TreeAdmin):
         row.tree = load_tree(row, row.busy)
         return row
 
+    def failure_notice(self, request: HttpRequest, obj: Any) -> Notice | None:
+        """The last change of the tree that was refused, whichever row of it that was about, with the way to its task."""
+        if obj.open_tasks or not any(row.failure for row in obj.tree.rows()):
+            return None
+        tasks = visible_to(Task.objects.all(), actor_of(request), "core.tasks.list")
+        task = tasks.filter(line=obj.line, state__in=(FAILED, LOST), settled_at=None).order_by("-id").first()
+        if task is None:
+            return super().failure_notice(request, obj)
+        start = f"“{task_title(task)}” was not carried out."
+        return problem_notice(task.problem or {}, start=start, url=site.url_of("task", task.pk), link="Open the task")
+
     def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
         found = super().notices(request, obj)
         changed = [(mirror.label, words) for mirror in obj.tree.mirrors() if (words := drift_words(mirror))]
@@ -185,6 +224,10 @@ class LoadBalancerAdmin(TreeAdmin):
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
         return [balancer_side(obj, busy=obj.busy)]
+
+    def known_names(self, obj: Any) -> Mapping[str, str]:
+        names = {str(row.pk): row.name for row in (*obj.tree.groups, *obj.tree.listeners)}
+        return names | {str(pool.pk): pool.backend_group.name for pool in obj.tree.pools}
 
     def subtitle(self, obj: LoadBalancer, actor: Actor) -> Sequence[Any]:
         return (code(obj.address), *super().subtitle(obj, actor))
@@ -238,7 +281,7 @@ class ListenerAdmin(TreeAdmin):
 
     right = "compute.loadbalancerlisteners"
     managed_at = ("loadbalancer",)
-    groups = MIRRORED_GROUPS
+    groups = LISTENER_GROUPS
     list_display = ("state", "name", "listens_on", "balancer_name", "group_name", "place", "age")
     list_filter = (word_filter("protocol", "type", "listener_type", ListenerType.choices),)
     search_fields = ("name", "loadbalancer__name", "=listener_port", "=external_id")
@@ -301,7 +344,11 @@ class ListenerAdmin(TreeAdmin):
             Fact("Id at the cloud", code(obj.external_id)),
             Fact("Description", obj.description or NOTHING),
         ]
-        return (Facts("About this listener", facts),)
+        pools: list[PoolBinding] = []
+        if foreign.rules_of(obj):
+            rows = PoolBinding.objects.filter(loadbalancer=obj.loadbalancer_id, deleted_at=None)
+            pools = list(rows.select_related("backend_group"))
+        return (Facts("About this listener", facts), *foreign.listener_table(obj, pools))
 
 
 @admin.register(BackendGroup, site=site)
@@ -313,7 +360,7 @@ class BackendGroupAdmin(TreeAdmin):
     groups = GROUP_GROUPS
     list_display = ("state", "name", "balancer_name", "holds", "place", "since")
     search_fields = ("name", "loadbalancer__name")
-    search_help_text = "Name or load balancer"
+    search_help_text = "Name, load balancer or id"
     pages = (
         ("<uuid:object_id>/edit/", change.EditGroupPage, "edit"),
         ("<uuid:object_id>/delete/", change.DeleteGroupPage, "delete"),
@@ -327,13 +374,17 @@ class BackendGroupAdmin(TreeAdmin):
     empty_title = "No backend group yet"
     empty_text = "A backend group holds the addresses behind a listener. The wizard for load balancers makes one; more are added on a load balancer's page."
 
+    def named_by(self, term: str) -> Q | None:
+        return Q(pk__in=PoolBinding.objects.filter(external_id=term, deleted_at=None).values("backend_group"))
+
     def states(self, obj: BackendGroup) -> list[Badge]:
-        return [our_badge(obj)]
+        return [our_badge(obj), *outside_badges(obj)]
 
     def get_row(self, request: HttpRequest, object_id: Any) -> Any:
         row = super().get_row(request, object_id)
         bindings = PoolBinding.objects.filter(backend_group=row, deleted_at=None).select_related("backend_group")
         row.pools = list(bindings.prefetch_related("default_listeners"))
+        name_rules(row.pools, row.loadbalancer)
         return row
 
     @admin.display(description="Load balancer", ordering="loadbalancer__name")
@@ -371,6 +422,7 @@ class BackendGroupAdmin(TreeAdmin):
         return (
             tables.backend_table("Backends", list(backends), list(members), why_not),
             tables.pool_table(obj.pools),
+            *foreign.group_table(obj.pools, obj.loadbalancer),
             Facts("About this backend group", facts),
         )
 
@@ -385,7 +437,7 @@ class BackendAdmin(TreeAdmin):
     list_display_links = ("target",)
     list_display = ("state", "target", "weight_words", "group_link", "balancer_name", "place")
     search_fields = ("name", "address", "backend_group__name", "backend_group__loadbalancer__name")
-    search_help_text = "Address, name, backend group or load balancer"
+    search_help_text = "Address, name, backend group, load balancer or id"
     pages = (
         ("<uuid:object_id>/edit/", change.EditBackendPage, "edit"),
         ("<uuid:object_id>/drain/", change.DrainBackendPage, "drain"),
@@ -400,6 +452,11 @@ class BackendAdmin(TreeAdmin):
     )
     empty_title = "No backend yet"
     empty_text = "Backends are the addresses that traffic is sent to. Paste them into the wizard for load balancers, or add them on a backend group's page."
+
+    def named_by(self, term: str) -> Q | None:
+        found = Q(pk__in=MemberBinding.objects.filter(external_id=term, deleted_at=None).values("backend"))
+        target = target_of(term)
+        return found | Q(address=target[0], port=target[1]) if target is not None else found
 
     def states(self, obj: Any) -> list[Badge]:
         return tables.backend_badges(obj, [b for b in obj.bindings.all() if b.deleted_at is None])
@@ -425,6 +482,7 @@ class BackendAdmin(TreeAdmin):
         row = super().get_row(request, object_id)
         found = MemberBinding.objects.filter(backend=row, deleted_at=None).select_related("pool_binding", "backend")
         row.members = list(found.prefetch_related("pool_binding__default_listeners"))
+        name_rules([member.pool_binding for member in row.members], row.backend_group.loadbalancer)
         return row
 
     def inside(self, obj: Any) -> Q:
@@ -442,6 +500,7 @@ class BackendAdmin(TreeAdmin):
             Fact("Address", self.target(obj)),
             Fact("Weight", self.weight_words(obj), hint="It takes no new connections." if obj.weight == 0 else ""),
             Fact("Enabled", "yes" if obj.enabled else "no"),
+            *([Fact("Backup", "yes", hint=BACKUP_HINT)] if any(map(foreign.is_backup, obj.members)) else []),
             Fact("Backend group", related(obj.backend_group, actor)),
             Fact("Load balancer", related(obj.backend_group.loadbalancer, actor)),
             age_fact(obj, *obj.members),
@@ -450,6 +509,13 @@ class BackendAdmin(TreeAdmin):
         return (tables.member_table(obj.members), Facts("About this backend", facts))
 
 
+def pool_names(ids: Iterable[str], actor: Actor) -> dict[str, str]:
+    """Uses of backend groups by the names of the groups."""
+    rows = visible_to(PoolBinding.objects.filter(pk__in=ids), actor, "compute.loadbalancerbackendgroups.list")
+    return {str(pk): name for pk, name in rows.order_by().values_list("pk", "backend_group__name")}
+
+
+site.names_of["poolbinding"] = pool_names
 # Columns that changes are told in, by the words that forms and plans have for them.
 site.field_words |= {
     "pool_binding": "backend group", "scheduler": "algorithm", "sticky_session": "session persistence",

@@ -269,6 +269,11 @@ class Backend(Base, Desired):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def called(self) -> str:
+        """As people know it: by address and port. Its name is made of its group's."""
+        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
+
 
 class MemberBinding(Base, Mirrored):
     """One backend in one pool, which is one member at the cloud."""

@@ -165,12 +165,13 @@ class ChangePage(ConsolePage):
         return not self.danger and bool(user.preference("skip_plan"))
 
     def _show_form(self, form: ConsoleForm) -> HttpResponse:
-        at_once = not self.has_plan or self._skips_plan()
+        at_once, why_not = not self.has_plan or self._skips_plan(), self.why_not()
         context = self.context(
             title=self.get_title(),
             intro=self.get_intro(),
             form=form,
-            why_not=self.why_not(),
+            why_not=why_not,
+            closed=bool(why_not) and (self.danger or self.plan_first),  # there is nothing to fill in beforehand
             submit_label=self.confirm_label if at_once else self.submit_label,
             danger=self.danger,
             **self.form_context(form),
@@ -245,7 +246,7 @@ class ActionPage(ConsolePage):
         try:
             return self.after(self.perform())
         except Problem as problem:
-            messages.error(request, f"{problem.detail} {problem.hint}".strip())
+            messages.error(request, self.admin.admin_site.tell(f"{problem.detail} {problem.hint}".strip()))
             return HttpResponseRedirect(self.admin.page_url("change", self.obj.pk))
 
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin.views.main import SEARCH_VAR
 
 from core.errors import Problem
 
@@ -32,6 +33,14 @@ class LogInForm(AdminAuthenticationForm):
             raise forms.ValidationError(
                 "You have no role yet, so there is nothing to show. Ask an administrator for one."
             )
+
+
+class SearchForm(forms.Form):
+    """What a list is searched for, as it was typed: what cannot be in any name finds nothing, and is not left out."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields[SEARCH_VAR] = forms.Field(required=False)
 
 
 class TextInput(forms.TextInput):

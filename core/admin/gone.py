@@ -53,6 +53,7 @@ def gone_problem(admin: ResourceAdmin, actor: Actor, object_id: UUID) -> Resourc
         "task": task,
         "list_url": admin.page_url("changelist"),
         "list_title": admin.plural_title(),
+        "kinds": admin.opts.verbose_name_plural,
         "part": change_table("What was done with it", trail, actor=actor, empty=""),
     }
     return ResourceNotFoundError(f"{name} {words}.", extra={"gone": shown})

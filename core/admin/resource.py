@@ -6,17 +6,19 @@ because that would write rows. A family's `admin.py` declares columns, filters, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
+from django.utils.text import smart_split
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
@@ -25,6 +27,7 @@ from core.admin import tabs
 from core.admin.actors import actor_of
 from core.admin.ages import SINCE
 from core.admin.filters import Group, QuickFilter, quick_filter
+from core.admin.forms import SearchForm
 from core.admin.gone import gone_problem
 from core.admin.markup import badges, moment
 from core.admin.parts import Button, Notice, Offer, Tab, problem_notice
@@ -42,16 +45,31 @@ class PagedChangeList(ChangeList):
     So the last page of a hundred thousand rows costs what the first one does.
     """
 
+    search_form_class = SearchForm
     result_list: Any
 
     def get_results(self, request: HttpRequest) -> None:
+        self._check_place(request)
         try:
             super().get_results(request)
         except (OverflowError, ValueError) as error:  # a value in the address that no column can have
             raise IncorrectLookupParameters(error) from error
+        if not 1 <= self.page_num <= self.paginator.num_pages:
+            raise IncorrectLookupParameters(f"The list has {self.paginator.num_pages} pages.")
         page = list(self.result_list.values_list("pk", flat=True))
         rows = {row.pk: row for row in self.model_admin.list_rows().filter(pk__in=page)}
         self.result_list = [rows[pk] for pk in page if pk in rows]
+
+    def _check_place(self, request: HttpRequest) -> None:
+        """The page and the order that the address names, which are taken for none where they cannot be."""
+        try:
+            int(request.GET.get(PAGE_VAR) or 1)
+            columns = [int(part.removeprefix("-")) for part in self.params.get(ORDER_VAR, "").split(".") if part]
+            sortable = all(self.get_ordering_field(self.list_display[number]) for number in columns)
+        except (IndexError, ValueError) as error:
+            raise IncorrectLookupParameters(error) from error
+        if not sortable:
+            raise IncorrectLookupParameters("The list has no order by this column.")
 
 
 class ResourceAdmin(ModelAdmin):
@@ -144,8 +162,32 @@ class ResourceAdmin(ModelAdmin):
 
     def notices(self, request: HttpRequest, obj: Any) -> list[Notice]:
         """Sentences above the tabs. A refused change is told first."""
+        refused = self.failure_notice(request, obj)
+        return [refused] if refused is not None else []
+
+    def failure_notice(self, request: HttpRequest, obj: Any) -> Notice | None:
+        """That the last change was refused, and why."""
         failure = getattr(obj, "failure", None)
-        return [problem_notice(failure, start="The last change was not carried out.")] if failure else []
+        return problem_notice(failure, start="The last change was not carried out.") if failure else None
+
+    # -- search
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Rows in which every word is found, and those that the whole of it names; each once."""
+        if "\x00" in search_term or any(not word.strip("\"'") for word in smart_split(search_term)):
+            return queryset.none(), False  # no name holds it, and the database would take it for no word at all
+        found, doubled = super().get_search_results(request, queryset, search_term)
+        named = self.named_by(search_term.strip()) if search_term.strip() else None
+        if doubled or named is not None:
+            found = queryset.filter(Q(pk__in=found.order_by().values("pk")) | (named or Q(pk__in=())))
+        return found, False
+
+    def named_by(self, term: str) -> Q | None:
+        """Rows that a search for just this names by what is not a column of theirs: an id of theirs on other rows, an address
+        as lists show it."""
+        return None
 
     @admin.display(description="Status", ordering="status")
     def state(self, obj: Any) -> SafeString:
@@ -230,6 +272,10 @@ class ResourceAdmin(ModelAdmin):
     def inside(self, obj: Any) -> Q:
         """Audit events of what is in the row, which belong to its own trail."""
         return Q()
+
+    def known_names(self, obj: Any) -> Mapping[str, str]:
+        """What rows around this one are called, by id, as far as they are loaded: changes that name them ask no more."""
+        return {}
 
     def page_moves(self, obj: Any) -> bool:
         """True while the page of the row should look again by itself."""

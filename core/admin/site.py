@@ -5,13 +5,13 @@ Families add to it (`register`, `add_page`, `home_parts`); it knows none of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
 from django.contrib.auth.views import LogoutView
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
+from django.db.models import Case, Model, When
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
@@ -47,6 +47,12 @@ class ConsoleSite(UnfoldAdminSite):
         # Words for columns whose names are none, in what changes are told.
         self.field_words: dict[str, str] = {}
         self.value_words: dict[str, dict[str, str]] = {}  # by column: what its choices are called
+        # Puts names that programs use into the words that people read, wherever a reason or a problem is told.
+        self.tell: Callable[[str], str] = str
+        # By kind: the column that ties a row to another one, which is told as binding it.
+        self.link_fields: dict[str, str] = {}
+        # Kinds without pages of their own: how their rows are called, by id, as far as an actor sees them.
+        self.names_of: dict[str, Callable[[Iterable[str], Actor], dict[str, str]]] = {}
         # What a kind of task shows of its work where it has no steps: called with (request, task).
         self.task_parts: dict[str, Callable[[HttpRequest, Any], Sequence[Any]]] = {}
 
@@ -69,6 +75,16 @@ class ConsoleSite(UnfoldAdminSite):
         """The address of an object's page, "" when its kind has none."""
         admin = self.admin_for(kind)
         return self._reverse(admin.opts, "change", pk) if admin is not None else ""
+
+    def rank_of(self, kind: str) -> int:
+        """Where a kind stands among all: families register what holds something before what is in it."""
+        return next(
+            (n for n, model in enumerate(self._registry) if model._meta.model_name == kind), len(self._registry)
+        )
+
+    def field_word(self, name: str) -> str:
+        """A column as people call it."""
+        return self.field_words.get(name, name.replace("_", " "))
 
     def kind_word(self, kind: str) -> str:
         """A kind of row as people call it."""
@@ -179,20 +195,22 @@ class ConsoleSite(UnfoldAdminSite):
         return self.home(request)
 
     def search(self, request: HttpRequest, extra_context: Any = None) -> TemplateResponse:
-        """The command palette: what is called like that, among the kinds that take part, as far as the actor sees."""
+        """The command palette: what is called like that, among the kinds that take part, as far as the actor sees. What is
+        called just so comes first."""
         term = request.GET.get("s", "").strip()
         found = []
         for admin in self._registry.values():
             if term and getattr(admin, "in_palette", False) and admin.has_view_permission(request):
                 seen = visible_to(admin.base_rows(), actor_of(request), f"{admin.right}.list")
                 rows, _ = admin.get_search_results(request, seen.order_by(), term)
+                by_name = Case(When(**{f"{admin.name_path}__iexact": term}, then=0), default=1)
                 found += [
                     {
                         "title": str(row),
                         "description": admin.palette_words(row),
                         "link": self._reverse(admin.opts, "change", row.pk),
                     }
-                    for row in rows[:FOUND_PER_KIND]
+                    for row in rows.order_by(by_name, admin.name_path, "pk")[:FOUND_PER_KIND]
                 ]
         pages = [
             {"title": item["title"], "description": "list", "link": item["link"]}
@@ -203,7 +221,7 @@ class ConsoleSite(UnfoldAdminSite):
         return TemplateResponse(
             request,
             "console/search_results.html",
-            {"results": pages + found, "term": term},
+            {"results": sorted(pages + found, key=lambda one: one["title"].lower() != term.lower()), "term": term},
             headers={"HX-Trigger": "search"},
         )
 

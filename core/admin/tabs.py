@@ -92,18 +92,31 @@ def changes(admin: ResourceAdmin) -> Any:
         outside = [m for m in admin.watched(obj) if changed_outside(m)]
         return (
             *(_drift_table(mirror) for mirror in outside),
-            change_table("Changes", events, actor=actor_of(request), empty=empty, with_object=bool(inside)),
+            change_table(
+                "Changes",
+                events,
+                actor=actor_of(request),
+                empty=empty,
+                with_object=bool(inside),
+                known=admin.known_names(obj),
+            ),
         )
 
     return parts
 
 
 def change_table(
-    title: str, events: Iterable[AuditEvent], *, actor: Actor, empty: str, with_object: bool = False
+    title: str,
+    events: Iterable[AuditEvent],
+    *,
+    actor: Actor,
+    empty: str,
+    with_object: bool = False,
+    known: Mapping[str, str] | None = None,
 ) -> Table:
-    """Audit rows as a table: when, who, what, from which value to which."""
+    """Audit rows as a table: when, who, what, from which value to which. `known`: names of rows that are loaded already."""
     events = list(events)
-    called = names_in((values for event in events for values in (event.before, event.after)), actor)
+    called = names_in((values for event in events for values in (event.before, event.after)), actor, known)
     columns = ["When", "Who", "What", *(["Object"] if with_object else []), "Before and after"]
     rows = [
         [
@@ -128,16 +141,21 @@ def kind_of(field: str) -> str:
     return field.removesuffix("_id").replace("_", "")
 
 
-def names_in(changes: Iterable[Mapping[str, Any]], actor: Actor) -> dict[str, str]:
-    """What the rows are called whose ids stand in these values, of those that this actor may see; one query per kind."""
+def names_in(
+    changes: Iterable[Mapping[str, Any]], actor: Actor, known: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What the rows are called whose ids stand in these values, of those that this actor may see; one query per kind of
+    which some are not `known`."""
+    found: dict[str, str] = dict(known or {})
     wanted: dict[str, set[str]] = {}
     for values in changes:
         for field, value in values.items():
-            if isinstance(value, str) and is_id(value):
+            if isinstance(value, str) and is_id(value) and value not in found:
                 wanted.setdefault(kind_of(field), set()).add(value)
-    found: dict[str, str] = {}
     for kind, ids in wanted.items():
         admin = site.admin_for(kind)
+        if kind in site.names_of:
+            found |= site.names_of[kind](ids, actor)
         if admin is None or not admin.name_path:
             continue
         rows = visible_to(admin.model._default_manager.filter(pk__in=ids), actor, f"{admin.right}.list")
@@ -149,7 +167,7 @@ def told(name: str, value: Any, names: Mapping[str, str]) -> Any:
     """A value of a change; the id of another row as a link to it, by its name where that is known."""
     if isinstance(value, str) and is_id(value):
         url = site.url_of(kind_of(name), value)
-        return anchor(url, names.get(value) or (f"…{value[-6:]}" if url else f"a {site.kind_word(kind_of(name))}"))
+        return anchor(url, names.get(value) or (f"…{value[-6:]}" if url else "one that is not here any more"))
     word = site.value_words.get(name, {}).get(value) if isinstance(value, str) else None
     return word or plain_value(value)
 
@@ -157,9 +175,10 @@ def told(name: str, value: Any, names: Mapping[str, str]) -> Any:
 def value_changes(
     before: Mapping[str, Any], after: Mapping[str, Any], called: Mapping[str, str] | None = None
 ) -> SafeString:
-    """`weight: 10 → 0`, one line per field. `called`: what the rows are called whose ids stand in the values."""
+    """`weight: 10 → 0`, one line per field; what is empty from the beginning is left out. `called`: what the rows are called
+    whose ids stand in the values."""
     called = called or {}
-    names = sorted({*before, *after})
+    names = sorted({*before, *(name for name, value in after.items() if value not in (None, ""))})
     lines = [
         (name, told(name, before.get(name), called), told(name, after.get(name), called))
         if name in before
@@ -169,10 +188,7 @@ def value_changes(
     return format_html_join(
         "",
         '<div class="sd-change"><b>{}</b>{} <ins>{}</ins></div>',
-        (
-            (site.field_words.get(n, n.replace("_", " ")), format_html(" <del>{}</del> →", b) if b else ":", a)
-            for n, b, a in lines
-        ),
+        ((site.field_word(n), format_html(" <del>{}</del> →", b) if b else ":", a) for n, b, a in lines),
     )
 
 

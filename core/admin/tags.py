@@ -13,6 +13,7 @@ from django.template import Context
 from django.utils.safestring import SafeString
 
 from core.admin import markup
+from core.admin.site import site
 from core.admin.tones import Badge, Tone
 
 register = template.Library()
@@ -46,6 +47,12 @@ def pretty_json(value: Any) -> str:
 def plain(value: Any) -> str:
     """A value of a change as text."""
     return markup.plain_value(value)
+
+
+@register.filter
+def told(value: Any) -> str:
+    """A reason or a problem in the words that people read."""
+    return site.tell(str(value))
 
 
 @register.filter

@@ -10,6 +10,7 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from core.access import Actor
@@ -26,6 +27,7 @@ from core.admin.tones import Badge, Tone
 from core.admin.words import STEP_BADGES, task_badge, task_title, verb_word
 from core.engine.plan import Plan
 from core.engine.writing import Change
+from core.ids import is_id
 from core.tasks import guards, previews
 from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import CANCELLED, DONE, FAILED, LOST, OPEN, STATES, Task, TaskEvent, TaskStep
@@ -217,7 +219,7 @@ class TaskAdmin(ResourceAdmin):
 
     def events(self, request: HttpRequest, obj: Task) -> Sequence[Any]:
         rows = [event_cells(event) for event in obj.events.order_by("id")[:500]]
-        columns = ["When", "What", "Call", "Answer", "Took", "The cloud's request id"]
+        columns = ["When", "Call", "Answer", "Took", "The cloud's request id"]
         return (
             Table(
                 "What was sent, and what went wrong", columns, rows, empty="Nothing was sent to a cloud.",
@@ -230,7 +232,10 @@ class TaskAdmin(ResourceAdmin):
         called = names_in(sides, actor_of(request))
         rows = [
             [
-                anchor(site.url_of(entry["kind"], entry["id"]), site.kind_word(entry["kind"])),
+                anchor(
+                    site.url_of(entry["kind"], entry["id"]),
+                    f"{site.kind_word(entry['kind'])} {'' if is_id(name := entry.get('name', '')) else name}".strip(),
+                ),
                 verb_word(entry["verb"]),
                 value_changes(
                     {k: v[0] for k, v in entry["fields"].items() if v[0] is not None},
@@ -321,11 +326,12 @@ def task_facts(task: Task, requests: Sequence[str]) -> Facts:
 
 
 def event_cells(event: TaskEvent) -> list[Any]:
-    """One line of what was sent."""
+    """One line of what was sent: the call, and what is to be said of it beyond that."""
+    call_text = f"{event.verb} {event.path}".strip()
+    call = code(call_text)
     return [
         moment(event.at),
-        event.text,
-        code(f"{event.verb} {event.path}".strip()),
+        call if event.text == call_text else format_html("{} {}", call, event.text) if call_text else event.text,
         event.status if event.status is not None else NOTHING,
         milliseconds(event.ms) if event.ms is not None else NOTHING,
         code(event.cloud_request_id),

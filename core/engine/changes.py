@@ -47,7 +47,14 @@ class Changes:
 
     def _note(self, verb: str, row: Any, versions: list[int], fields: Mapping[str, list[Any]]) -> None:
         self.change_set.append(
-            {"kind": row._meta.model_name, "id": str(row.pk), "verb": verb, "version": versions, "fields": dict(fields)}
+            {
+                "kind": row._meta.model_name,
+                "id": str(row.pk),
+                "name": getattr(row, "called", "") or str(row),
+                "verb": verb,
+                "version": versions,
+                "fields": dict(fields),
+            }
         )
         self._audit.append(
             entry(

@@ -22,7 +22,15 @@ from core.admin.site import site
 from core.engine.plan import words
 from identity.access.actors import Scope, default_scope, scopes_of
 from identity.access.console import pages as change
-from identity.access.console.words import GIVEN_IN, Allowed, allowed_by, allowed_to_everybody, place_word, role_word
+from identity.access.console.words import (
+    GIVEN_IN,
+    Allowed,
+    allowed_by,
+    allowed_to_everybody,
+    place_word,
+    role_word,
+    tell,
+)
 from identity.access.models import Role, RoleAssignment
 from identity.directory.models import User
 
@@ -193,3 +201,6 @@ class RoleAssignmentAdmin(ResourceAdmin):
             Facts("About this assignment", facts),
             allowed_table("What it allows there", allowed_by(obj.role.name), "It allows nothing yet."),
         )
+
+
+site.tell = tell

@@ -48,6 +48,18 @@ def test_the_connection_test_says_what_is_wrong(boss: Client, world: World) -> N
         assert f'data-wrong="id_{name}"' in empty, "every gap at once, each at its field"
 
 
+def test_an_empty_form_is_told_everything_that_it_lacks_at_once(boss: Client, world: World) -> None:
+    lacking = {"name": "", "access_url": "", "username": "", "secret": "", "project_name": ""}
+    page = boss.post(add(world), login(world, **lacking)).content.decode()
+    for name in lacking:
+        wrong = re.search(rf"sd-f-{name} sd-wrong.*?</div>", page, re.S)
+        assert wrong and wrong[0].count("<li>") == 1, name
+    by_application = login(world, auth_kind="application_credential", secret="")
+    page = boss.post(add(world), by_application).content.decode()
+    assert "Give the application credential" in page and "Give the password or secret" in page
+    assert "Give the project" not in page and CloudAccount.objects.count() == 1
+
+
 def test_a_cloud_is_connected_and_read(boss: Client, world: World) -> None:
     answer = boss.post(add(world), login(world))
     account = CloudAccount.objects.get(name="second")

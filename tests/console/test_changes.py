@@ -167,7 +167,8 @@ def test_deleting_a_tree_counts_what_goes_and_wants_its_name(boss: Client, world
 def test_a_protected_balancer_says_why_it_stays(boss: Client, shop: LoadBalancer) -> None:
     LoadBalancer.objects.filter(pk=shop.pk).update(disable_delete=True)
     page = boss.get(page_of("loadbalancer", "delete", shop.pk)).content.decode()
-    assert "protected against deletion" in page and "disabled" in page
+    assert "protected against deletion" in page
+    assert "Look at the plan" not in page and "Type the name" not in page and ">Back</a>" in page
 
 
 def test_listeners_are_added_with_a_free_port_proposed(boss: Client, world: World, shop: LoadBalancer) -> None:
@@ -239,7 +240,8 @@ def test_backends_are_pasted_drained_changed_and_deleted(boss: Client, world: Wo
 
 def test_a_group_in_use_stays_and_a_free_one_goes(boss: Client, world: World, shop: LoadBalancer) -> None:
     used = BackendGroup.objects.get()
-    assert "in use by 1 listener" in boss.get(page_of("backendgroup", "delete", used.pk)).content.decode()
+    page = boss.get(page_of("backendgroup", "delete", used.pk)).content.decode()
+    assert "in use by 1 listener" in page and "typed_name" not in page and 'type="submit" class="sd-button' not in page
     add = page_of("loadbalancer", "add_group", shop.pk)
     answer = boss.post(add, {"name": "spare", "description": "", "backends": ""})
     spare = BackendGroup.objects.get(name="spare")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from compute.accounts.models import CloudAccount
 from compute.loadbalancers.choices import algorithm_word
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from core.admin.site import site
@@ -93,3 +94,50 @@ def test_an_adopted_change_of_a_backend_stands_in_the_balancers_changes(
     world.sync()
     told = boss.get(f"{site.url_of('loadbalancer', shop.pk)}changes/").content.decode()
     assert "77" in told and site.url_of("backend", member.backend_id) in told
+
+
+@pytest.fixture
+def held(world: World, shop: LoadBalancer) -> LoadBalancer:
+    """A backend whose weight was changed at the cloud, in an account that lets a person decide."""
+    CloudAccount.objects.filter(pk=world.account.pk).update(drift_policy="hold")
+    world.account.refresh_from_db()
+    world.cloud.change("RegionOne", "member", rows(shop)["backend"].external_id, weight=77)
+    world.sync()
+    return shop
+
+
+def test_what_waits_for_a_decision_is_told_on_the_first_page(boss: Client, held: LoadBalancer) -> None:
+    with few_queries():
+        page = boss.get("/console/").content.decode()
+    assert f"Load balancer shop ({held.manager.account.name} / RegionOne) was changed outside" in page
+    assert f"{site.url_of('loadbalancer', held.pk)}drift/" in page
+    LoadBalancer.objects.filter(pk=held.pk).update(operating_status="ERROR")
+    page = boss.get("/console/").content.decode()
+    assert "its health check fails" in page and "Something in it was changed outside, too." in page
+
+
+@pytest.mark.parametrize(("kind", "wants"), [("loadbalancer", 1), ("listener", 0), ("backendgroup", 0), ("backend", 1)])
+def test_lists_count_and_mark_what_waits_for_a_decision(
+    kind: str, wants: int, boss: Client, held: LoadBalancer
+) -> None:
+    with few_queries():
+        page = boss.get(site.list_url(kind)).content.decode()
+    assert f"Needs attention <b>{wants}</b>" in page and page.count("<span>changed outside</span>") == wants
+    narrowed = boss.get(site.list_url(kind, "?show=attention")).content.decode()
+    assert narrowed.count("<span>changed outside</span>") == wants
+
+
+@pytest.mark.parametrize("model", [LoadBalancer, Listener, BackendGroup])
+def test_every_kind_that_was_changed_itself_is_marked(model: Any, boss: Client, shop: LoadBalancer) -> None:
+    model.objects.update(changed_outside=True)
+    for kind in {model._meta.model_name, "loadbalancer"}:
+        page = boss.get(site.list_url(kind)).content.decode()
+        assert "Needs attention <b>1</b>" in page and "<span>changed outside</span>" in page, kind
+    page = boss.get(site.url_of(model._meta.model_name, model.objects.get().pk)).content.decode()
+    assert "<span>changed outside</span>" in page
+
+
+def test_what_is_missing_is_not_called_changed_as_well(boss: Client, shop: LoadBalancer) -> None:
+    LoadBalancer.objects.update(changed_outside=True, status="unknown", provisioning_status="DELETED")
+    page = boss.get(site.list_url("loadbalancer")).content.decode()
+    assert "<span>missing</span>" in page and "<span>changed outside</span>" not in page

@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 from django.template.loader import render_to_string
 
-from compute.loadbalancers.console.picture import HEIGHT, Graph, Node, Picture, layout, short
+from compute.loadbalancers.console.picture import (
+    HEIGHT,
+    LINE_SIZE,
+    THIN,
+    TITLE_SIZE,
+    WIDTH,
+    Graph,
+    Node,
+    Picture,
+    layout,
+    short,
+    text_width,
+)
 from compute.loadbalancers.console.tree import MOST_MEMBERS, Tree, graph_of, rule_words
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from core.admin.parts import Drawn
@@ -66,8 +78,19 @@ def test_what_leads_to_trouble_is_marked() -> None:
 def test_long_names_are_cut_but_told_whole() -> None:
     long = "a-very-long-name-of-something-that-does-not-fit"
     picture = layout(Graph((("a", (node(long),)),), ()))
-    assert picture.boxes[0].title == short(long, 22) and picture.boxes[0].title.endswith("…")
+    assert long.startswith(picture.boxes[0].title.removesuffix("…")) and picture.boxes[0].title.endswith("…")
     assert long in picture.boxes[0].node.words
+
+
+@pytest.mark.parametrize(
+    "text", ["mail-inbound-submission", "MMMMWWWW-MAIL-WWW", "illicit-little-filling-list", "a" * 60]
+)
+def test_no_text_runs_into_an_icon(text: str) -> None:
+    """The icon of the state stands at 156, the one of a change outside below it; letters begin at 13."""
+    box = layout(Graph((("a", (node(text, line=text, state=text, drift="x"),)),), ())).boxes[0]
+    assert 13 + text_width(box.title, TITLE_SIZE) <= 156 and 13 + text_width(box.state, LINE_SIZE) <= 156
+    assert 13 + text_width(box.line, LINE_SIZE * THIN) <= WIDTH - 4
+    assert short("short", 100, 10) == "short" and len(box.title) > 8
 
 
 def tree(members: int = 2, **foreign: Any) -> Tree:

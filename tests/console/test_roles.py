@@ -97,3 +97,20 @@ def test_nobody_gives_more_than_they_have(
     given = {"user": str(user.pk), "role": str(Role.objects.get(name="admin").pk), "project": ""}
     page = browser(domain_admin).post(page_of("roleassignment", "add"), given)
     assert page.status_code == 200 and not RoleAssignment.objects.filter(user=user).exists()
+
+
+def test_reasons_call_roles_as_forms_do(
+    browser: Browser, boss: Client, make_user: Callable[..., User], project: Project
+) -> None:
+    reader = make_user("ron", role="project_reader", project=project)
+    page = browser(reader).get(page_of("loadbalancer", "add")).content.decode()
+    assert "your roles (project reader) do not grant" in page and "project admin" in page
+    page = browser(reader).get(page_of("cloudaccount", "changelist")).content.decode()
+    assert "project reader" in page and "project_reader" not in page
+    role = Role.objects.get(name="project_reader")
+    given = {"user": str(reader.pk), "role": str(role.pk), "project": ""}
+    page = boss.post(page_of("roleassignment", "add"), given).content.decode()
+    assert "The role project reader is given in a project: choose one." in page and "Say where" not in page
+    given = {"user": str(reader.pk), "role": str(Role.objects.get(name="domain_admin").pk), "project": str(project.pk)}
+    page = boss.post(page_of("roleassignment", "add"), given).content.decode()
+    assert "The role domain admin is given in a domain" in page and "domain_admin" not in page

@@ -8,9 +8,10 @@ from django import forms
 
 from compute.accounts.choices import BRANDS, AuthKind, DriftPolicy, Interface
 from compute.accounts.models import CloudAccount
-from compute.accounts.rules import DEFAULT_INTERVAL
+from compute.accounts.rules import DEFAULT_INTERVAL, check_complete
 from core.access import Actor, Reach, visible_to
 from core.admin.forms import ConsoleForm, PasswordInput, Radios, Select, Switch, TextArea, TextInput
+from core.errors import Problem
 from identity.models import Domain, Project
 
 LOGIN = (
@@ -139,6 +140,18 @@ class AccountForm(ConsoleForm):
             domain.widget = forms.HiddenInput()
         else:
             domain.initial = domain.queryset.values_list("pk", flat=True).first()
+
+    def clean(self) -> dict[str, Any]:
+        """Everything that a new login lacks is told at once, with what else is missing in the form."""
+        values = dict(self.cleaned_data)
+        if self.account is None and "auth_kind" in values:
+            try:
+                check_complete(values["auth_kind"], values)
+            except Problem as problem:
+                for one in problem.errors or [problem]:
+                    if one.field not in self.errors:
+                        self.add_error(one.field, one.detail)
+        return values
 
     def clean_sync_interval_seconds(self) -> int:
         """As it is, where nothing was chosen."""

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from django import forms
-from django.db.models import Count, Q
+from django.db.models import Count, Model, Q
 from django.forms.models import ModelChoiceIterator
 
 from compute.eips.admin import FREE
@@ -18,6 +18,7 @@ from compute.loadbalancers.console.paste import EXAMPLE, parse_backends
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network
 from compute.networks.queries import pool_size
+from compute.projects.queries import accounts_open_to
 from core.access import Actor, Reach, visible_to
 from core.admin.forms import ConsoleForm, NumberInput, Radios, Select, Switch, TextArea, TextInput
 from core.errors import Problem
@@ -82,9 +83,13 @@ class BackendsField(forms.CharField):
 
 
 def networks_for(actor: Actor) -> Any:
-    """Networks in which a balancer can get its address, through accounts that take changes."""
+    """Networks in which a balancer can get its address, through accounts that take changes. Who works in one project is
+    offered those of others, which are shared, only where something of that project can be made."""
     rows = visible_to(Network.objects.for_list(), actor, "compute.networks.list")
     usable = rows.filter(vpc__is_external=False, manager__account__enabled=True, manager__account__read_only=False)
+    if actor.reach is Reach.PROJECT:
+        project = Project.objects.get(pk=str(actor.project_id))
+        usable = usable.filter(Q(project=project) | Q(manager__account__in=accounts_open_to(project)))
     used = Count("loadbalancers", filter=Q(loadbalancers__deleted_at=None))
     return usable.annotate(used=used).order_by("manager__account__name", "region__name", "name")
 
@@ -184,14 +189,33 @@ class WizardForm(ConsoleForm):
         return values
 
 
-class BalancerForm(ConsoleForm):
+class RowForm(ConsoleForm):
+    """What can be changed of a row. It carries the version that was read and the values that were, so that what somebody else
+    changes meanwhile can be told from what this person typed."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput())
+    read = forms.CharField(widget=forms.HiddenInput(), required=False)
+
+    def clean_read(self) -> dict[str, Any]:
+        try:
+            values = json.loads(self.cleaned_data["read"] or "{}")
+        except ValueError:
+            return {}
+        return values if isinstance(values, dict) else {}
+
+
+def as_read(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a row as its form carries them: rows by their id."""
+    return {name: str(v.pk) if isinstance(v, Model) else v for name, v in values.items()}
+
+
+class BalancerForm(RowForm):
     """What can be changed of a balancer."""
 
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
     enabled = forms.BooleanField(label="Enabled: it takes traffic", required=False, widget=Switch())
     disable_delete = forms.BooleanField(label="Protected against deletion", required=False, widget=Switch())
-    version = forms.IntegerField(widget=forms.HiddenInput())
 
 
 class ListenerForm(ConsoleForm):
@@ -267,7 +291,7 @@ class ListenerForm(ConsoleForm):
         return values
 
 
-class ListenerChangeForm(ConsoleForm):
+class ListenerChangeForm(RowForm):
     """What can be changed of a listener; protocol and port are fixed for good."""
 
     more = ("connection_limit", "client_idle_timeout", "backend_connect_timeout", "backend_idle_timeout", "description")
@@ -294,7 +318,6 @@ class ListenerChangeForm(ConsoleForm):
     backend_connect_timeout = forms.IntegerField(label="Connect time-out to backends (ms)", widget=NumberInput())
     backend_idle_timeout = forms.IntegerField(label="Backend time-out (ms)", widget=NumberInput())
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
-    version = forms.IntegerField(widget=forms.HiddenInput())
 
     def __init__(self, *args: Any, lb: LoadBalancer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -318,12 +341,11 @@ class GroupForm(ConsoleForm):
             raise forms.ValidationError([one.detail for one in problem.errors or [problem]]) from None
 
 
-class GroupChangeForm(ConsoleForm):
+class GroupChangeForm(RowForm):
     """What can be changed of a group."""
 
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
-    version = forms.IntegerField(widget=forms.HiddenInput())
 
 
 class BackendsForm(ConsoleForm):
@@ -336,7 +358,7 @@ class BackendsForm(ConsoleForm):
     clean_backends = GroupForm.clean_backends
 
 
-class BackendChangeForm(ConsoleForm):
+class BackendChangeForm(RowForm):
     """What can be changed of a backend; its address and port are fixed."""
 
     weight = forms.IntegerField(
@@ -344,7 +366,6 @@ class BackendChangeForm(ConsoleForm):
     )
     enabled = forms.BooleanField(label="Enabled: it takes traffic", required=False, widget=Switch())
     name = forms.CharField(label="Name", max_length=128, widget=TextInput())
-    version = forms.IntegerField(widget=forms.HiddenInput())
 
 
 class WeightForm(ConsoleForm):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from django.http import HttpRequest, HttpResponse
 
 from compute.loadbalancers import guards, services
 from compute.loadbalancers.actions import LOADBALANCER_ACTIONS
@@ -12,15 +15,18 @@ from compute.loadbalancers.console import forms
 from compute.loadbalancers.models import Backend, Listener
 from compute.loadbalancers.previews import preview
 from core.actions import Action, Verb
-from core.admin.changepage import ActionPage, ChangePage
+from core.admin.changepage import STAGE, ActionPage, ChangePage
+from core.admin.forms import ConsoleForm
 from core.admin.markup import plural
 from core.admin.parts import verb_named
 from core.audit.models import AuditEvent
 from core.engine.plan import Plan
 from core.engine.writing import Change
+from core.errors import PreconditionFailedError, Problem
 from core.models import live
 
 DEFAULT_WEIGHT = 10
+AGAIN = "again"  # the stage in which a form is read again
 BALANCERS, LISTENERS = "compute.loadbalancers", "compute.loadbalancerlisteners"
 GROUPS, BACKENDS = "compute.loadbalancerbackendgroups", "compute.loadbalancerbackends"
 READ, ASSOCIATE, DISSOCIATE = (
@@ -62,13 +68,15 @@ class EditPage(TreePage):
     """A change of a row: only what differs is handed on, with the version that was read."""
 
     confirm_label = "Change it"
+    is_stale = False
 
     def before(self) -> dict[str, Any]:
         """The values as they are, by the form's names."""
         raise NotImplementedError
 
     def initial(self) -> dict[str, Any]:
-        return {**self.before(), "version": self.obj.version}
+        before = self.before()
+        return {**before, "version": self.obj.version, "read": json.dumps(forms.as_read(before))}
 
     def changed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         found = forms.differing(values, self.before())
@@ -78,6 +86,38 @@ class EditPage(TreePage):
 
     def get_title(self) -> str:
         return f"Change {self.obj._meta.verbose_name} {self.obj.name}"
+
+    # -- when somebody else was a moment earlier
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if request.POST.get(STAGE) == AGAIN:
+            return self._show_form(self._read_again())
+        return super().post(request)
+
+    def form_context(self, form: ConsoleForm) -> dict[str, Any]:
+        return {"is_stale": self.is_stale, "meanwhile": getattr(form, "meanwhile", None)}
+
+    def _show_problem(self, form: ConsoleForm, problem: Problem) -> HttpResponse:
+        self.is_stale = isinstance(problem, PreconditionFailedError)
+        return super()._show_problem(form, problem)
+
+    def _read_again(self) -> ConsoleForm:
+        """The form on the row as it is now. What the person changed stands in it as it was typed, all else as it is now; its
+        `meanwhile` tells what others changed."""
+        given = self._form(self.request.POST)
+        given.is_valid()
+        now, read = self.before(), given.cleaned_data.get("read") or {}
+        plain, values, meanwhile = forms.as_read(now), dict(now), []
+        for name in now:
+            typed = given.cleaned_data[name] if name in given.cleaned_data else given[name].data
+            is_mine = forms.as_read({name: typed})[name] != read.get(name, plain[name])
+            if is_mine:
+                values[name] = typed
+            if read.get(name, plain[name]) != plain[name]:
+                meanwhile.append((given[name].label, now[name], typed if is_mine and typed != now[name] else None))
+        form: Any = self._form(initial=values)
+        form.meanwhile = meanwhile
+        return form  # type: ignore[no-any-return]
 
 
 class DeletePage(TreePage):

@@ -36,6 +36,15 @@ def parse_backends(text: str, *, default_port: int | None = None) -> list[dict[s
     return found
 
 
+def target_of(text: str) -> tuple[str, int] | None:
+    """The address and port of one backend as lists show it; None for any other text."""
+    try:
+        found = parse_backends(text)
+    except Problem:
+        return None
+    return (str(parse_address(found[0]["address"])), found[0]["port"]) if len(found) == 1 else None
+
+
 def _backend(line: str, default_port: int | None) -> dict[str, Any]:
     alone = line.split()[0]
     fits = LINE.match(line)

@@ -16,7 +16,16 @@ WIDTH, HEIGHT = 178, 62
 BELOW, BETWEEN = 10, 14  # space between boxes, more between the boxes of two parents
 WIDE, TIGHT = 52, 30  # space between columns; tight when there are more than five of them
 TOP, SIDE = 30, 2
-TITLE_LETTERS, LINE_LETTERS = 22, 27
+# How wide a text may be, in units of the picture: a title stands beside the icon of its state.
+LETTERS, ICON = WIDTH - 13 - 6, 22
+TITLE_SIZE, LINE_SIZE = 12.5, 11.5
+THIN = 0.95  # of the width of bold letters
+# Widths of letters in parts of the letter size, of the theme's font when it is bold; another one is as wide as `LETTER`.
+LETTER = 0.65
+WIDTHS = {
+    **dict.fromkeys("ijlI '|", 0.28), **dict.fromkeys(".,:;·!", 0.33), **dict.fromkeys("frt()[]/1-_\"", 0.42), **dict.fromkeys("sxzkacJ7L", 0.58),
+    **dict.fromkeys("evybdghnopquEF235", 0.62), **dict.fromkeys("KYDXAVCUGHNOQ", 0.77), **dict.fromkeys("wmM…", 0.95), **dict.fromkeys("W%@", 1.02),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,7 @@ class Box:
     y: int
     title: str
     line: str
+    state: str
 
 
 @dataclass(frozen=True)
@@ -89,9 +99,18 @@ class Picture:
     legend: tuple[Tone, ...]
 
 
-def short(text: str, letters: int) -> str:
-    """A text that fits into a box."""
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+def text_width(text: str, size: float) -> float:
+    """About how wide a text is drawn."""
+    return sum(WIDTHS.get(letter, LETTER if ord(letter) < 0x2E80 else 1.0) for letter in text) * size
+
+
+def short(text: str, room: float, size: float) -> str:
+    """A text that fits into so much room."""
+    if text_width(text, size) <= room:
+        return text
+    while text and text_width(f"{text}…", size) > room:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
 
 
 def outline(graph: Graph) -> tuple[Branch, ...]:
@@ -129,9 +148,7 @@ def layout(graph: Graph) -> Picture:
         heads.append((x, head))
         for node in nodes:
             places[node.key] = (x, heights[node.key])
-            boxes.append(
-                Box(node, x, heights[node.key], short(node.title, TITLE_LETTERS), short(node.line, LINE_LETTERS))
-            )
+            boxes.append(_box(node, x, heights[node.key]))
     tones = {node.key: node.tone for _, nodes in columns for node in nodes}
     curves = [
         Curve(
@@ -144,6 +161,15 @@ def layout(graph: Graph) -> Picture:
     width = SIDE * 2 + len(columns) * WIDTH + max(0, len(columns) - 1) * across
     bottom = max((y + HEIGHT for _, y in places.values()), default=TOP)
     return Picture(width, bottom + SIDE, tuple(heads), tuple(boxes), tuple(curves), _legend(tones.values()))
+
+
+def _box(node: Node, x: int, y: int) -> Box:
+    """The box with its texts cut to what is free beside the icons."""
+    below = LETTERS - ICON if node.drift else LETTERS
+    return Box(
+        node, x, y, short(node.title, LETTERS - ICON, TITLE_SIZE), short(node.line, LETTERS, LINE_SIZE * THIN),
+        short(node.state, below, LINE_SIZE),
+    )  # fmt: skip
 
 
 def _heights(columns: Sequence[Sequence[Node]], links: Sequence[tuple[str, str]]) -> Mapping[str, int]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from compute.loadbalancers.choices import Association, Scheduler, StickyType
+from compute.loadbalancers.console.foreign import is_backup
 from compute.loadbalancers.console.tree import Tree
-from compute.loadbalancers.console.words import MEANING, cloud_badge, our_badge, row_badges
+from compute.loadbalancers.console.words import MEANING, cloud_badge, our_badge, outside_badges, row_badges
 from compute.loadbalancers.models import Backend, Listener, MemberBinding, PoolBinding
 from compute.loadbalancers.rules import join_host_port
 from core.admin.markup import NOTHING, anchor, badges, code, moment
-from core.admin.parts import Button, Table
+from core.admin.parts import Button, Drawn, Table
 from core.admin.site import site
 from core.admin.tones import Badge, Tone, worst
 from core.engine.plan import words
@@ -21,10 +23,11 @@ BACKEND_COLUMNS = ("Backend", "State", "Weight", "Since", "Why", "Change")
 
 
 def use_words(pool: PoolBinding) -> str:
-    """Which listeners send to a pool. Wants `default_listeners` loaded."""
+    """Which listeners and rules send to a pool. Wants `default_listeners` loaded; `rule_names` where rules are known."""
     names = [row.name for row in pool.default_listeners.all() if row.deleted_at is None]
-    if names:
-        return f"listener {words(names)}" if len(names) == 1 else f"listeners {words(names)}"
+    listeners = [f"{'listener' if len(names) == 1 else 'listeners'} {words(names)}"] if names else []
+    if users := [*listeners, *getattr(pool, "rule_names", ())]:
+        return words(users)
     return "a rule" if pool.associated_type == Association.RULE else "no listener"
 
 
@@ -37,12 +40,16 @@ def sticky_words(pool: PoolBinding) -> str:
 
 
 def backend_badges(backend: Backend, members: Sequence[MemberBinding]) -> list[Badge]:
-    """A backend's states: our word, that it is drained, and the worst of what the cloud says of its uses."""
+    """A backend's states: our word, that it is drained, the worst of what the cloud says of its uses, and a change outside."""
     found = [our_badge(backend)]
     if backend.weight == 0:
         found.append(Badge(Tone.OFF, "drained"))
     at_cloud = [word for member in members if (word := cloud_badge(member)) is not None]
-    return [*found, worst(at_cloud)] if at_cloud else found
+    if at_cloud:
+        found.append(worst(at_cloud))
+    if any(is_backup(member) for member in members):
+        found.append(Badge(Tone.PLAIN, "backup", "It takes traffic only when no other backend of its group can."))
+    return [*found, *outside_badges(backend)]
 
 
 def why_words(row: Any) -> Any:
@@ -59,7 +66,7 @@ def listener_table(listeners: Sequence[Listener], buttons: Sequence[Button]) -> 
     rows = [
         [
             anchor(site.url_of("listener", row.pk), row.name),
-            badges(row_badges(row)),
+            badges([*row_badges(row), *outside_badges(row)]),
             f"{row.get_listener_type_display()} : {row.listener_port}",
             anchor(site.url_of("backendgroup", row.pool_binding.backend_group_id), row.pool_binding.backend_group.name)
             if row.pool_binding
@@ -72,8 +79,8 @@ def listener_table(listeners: Sequence[Listener], buttons: Sequence[Button]) -> 
     return Table("Listeners", columns, rows, empty="It listens nowhere yet. Add a listener.", buttons=buttons)
 
 
-def group_tables(tree: Tree, add_url: str, why_not: str) -> list[Table]:
-    """A table of backends per group of a tree."""
+def group_tables(tree: Tree, add_url: str, why_not: str) -> list[Any]:
+    """A table of backends per group of a tree; above them the button for one more."""
     by_group: dict[Any, list[MemberBinding]] = defaultdict(list)
     for pool in tree.pools:
         by_group[pool.backend_group_id] += tree.members.get(pool.pk, ())
@@ -84,12 +91,11 @@ def group_tables(tree: Tree, add_url: str, why_not: str) -> list[Table]:
     add = Button("Add backend group", add_url, icon="add", why_not=why_not)
     if not tree.groups:
         return [Table("Backend groups", ["Group"], [], empty="It has no backend group yet.", buttons=[add])]
-    tables = []
-    for number, group in enumerate(tree.groups):
+    tables: list[Any] = [Drawn("console/parts/buttons.html", {"buttons": [add]})]
+    for group in tree.groups:
         more = Button("Open", site.url_of("backendgroup", group.pk))
         found = backend_table(group.name, of_group[group.pk], by_group[group.pk], why_not)
-        buttons = [more, add] if number == 0 else [more]
-        tables.append(Table(found.title, found.columns, found.rows, found.empty, buttons))
+        tables.append(replace(found, buttons=[more]))
     return tables
 
 

@@ -210,15 +210,17 @@ class _Drawing:
     def _member(self, member: MemberBinding) -> Node:
         backend = member.backend
         weight = "drained (weight 0)" if backend.weight == 0 else f"weight {backend.weight}"
+        weight += ", backup" if member.raw.get("backup") is True else ""
         why = _why(member)
-        if not why and member.operating_status in ("ERROR", "OFFLINE"):
-            why = MEANING[member.operating_status]
+        health = MEANING[member.operating_status] if member.operating_status in ("ERROR", "OFFLINE") else ""
+        line = weight if why or not health else health
+        why = why or (weight if health else "")
         tone = tone_of(member)
         if tone in (Tone.OK, Tone.PLAIN) and backend.weight == 0:
             tone = Tone.OFF
         return Node(
-            f"member-{member.pk}", "backend", join_host_port(backend.address, backend.port), why or weight,
-            state_words(member), tone, weight if why else "", self.url_of("backend", backend.pk), self.drift[member.pk],
+            f"member-{member.pk}", "backend", join_host_port(backend.address, backend.port), line,
+            our_badge(member).text if member.failure else state_words(member), tone, why, self.url_of("backend", backend.pk), self.drift[member.pk],
         )  # fmt: skip
 
     def _collapsed(self, pool: PoolBinding, nodes: Sequence[Node]) -> list[Node]:
@@ -268,8 +270,9 @@ def rule_words(rule: Mapping[str, Any]) -> str:
 
 def _why(row: Any) -> str:
     """What went wrong with a row, as it stands on it."""
-    failure = getattr(row, "failure", None)
-    return str(failure.get("detail", "")) if failure else ""
+    failure = getattr(row, "failure", None) or {}
+    cause = f"The cloud says: {failure['cause']}" if failure.get("cause") else ""
+    return f"{failure.get('detail', '')} {cause}".strip()
 
 
 def moving(tree: Tree) -> bool:

@@ -61,6 +61,15 @@ def cloud_badge(row: Any) -> Badge | None:
     return Badge(TONE_OF_OPERATING.get(operating, Tone.PLAIN), operating, title)
 
 
+def outside_badges(row: Any, *, inside: bool = False) -> list[Badge]:
+    """A word beside the others where somebody changed the row at the cloud and a person is to decide; `inside`: or changed
+    something in it. What is missing says so already."""
+    if not (row.changed_outside or inside) or getattr(row, "provisioning_status", "") == MISSING:
+        return []
+    what = "It was" if row.changed_outside else "Something in it was"
+    return [Badge(Tone.WARN, "changed outside", f"{what} changed at the cloud, and nobody has decided about it yet.")]
+
+
 def row_badges(row: Any) -> list[Badge]:
     """Our word, then the cloud's."""
     cloud = cloud_badge(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -40,6 +41,14 @@ class Allowed:
 def role_word(role: Role) -> str:
     """`project_admin` as `project admin`."""
     return role.name.replace("_", " ")
+
+
+ROLE_NAMES = re.compile(rf"\b({'|'.join(name for name in BUILTIN if '_' in name)})\b")
+
+
+def tell(text: str) -> str:
+    """A sentence of a service or of the policy engine with its roles as the console calls them."""
+    return ROLE_NAMES.sub(lambda found: found[0].replace("_", " "), text)
 
 
 def place_word(given: RoleAssignment) -> str:

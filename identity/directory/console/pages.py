@@ -18,7 +18,7 @@ from core.admin.forms import ConsoleForm, PasswordInput, Select, Switch, TextInp
 from core.admin.parts import verb_named
 from core.admin.site import site
 from core.engine.writing import Change, writing
-from core.errors import Problem
+from core.errors import InputParameterError, Problem
 from identity.access import services as access
 from identity.access.console.words import given_word, role_word
 from identity.access.models import Role, RoleAssignment
@@ -117,6 +117,8 @@ def give_role(actor: Actor, user: User, values: Mapping[str, Any]) -> Change:
     project: Project | None = values["project"]
     if project is not None:
         return access.assignment_create(actor=actor, user=user, role=role, project=project)
+    if role.scope == Reach.PROJECT:
+        raise InputParameterError(f"The role {role_word(role)} is given in a project: choose one.", field="project")
     if role.scope == Reach.DOMAIN:
         return access.assignment_create(actor=actor, user=user, role=role, domain=user.domain)
     return access.assignment_create(actor=actor, user=user, role=role, scope=role.scope)
