@@ -31,7 +31,10 @@ SEEN: dict[str, tuple[Any, dict[str, int | None]]] = {
     "cloudaccounts": (CloudAccount, {"admin": 1, "domain": 1, "project": None, "reader": None, "neighbour": None}),
     "cloudproviders": (CloudProvider, {"admin": 1, "domain": 1, "project": 1, "reader": 1, "neighbour": 1}),
     "cloudregions": (CloudRegion, {"admin": 1, "domain": 1, "project": 1, "reader": 1, "neighbour": 1}),
-    "externalprojects": (ExternalProject, {"admin": 1, "domain": 1, "project": None, "reader": None, "neighbour": None}),
+    "externalprojects": (
+        ExternalProject,
+        {"admin": 1, "domain": 1, "project": None, "reader": None, "neighbour": None},
+    ),
     "vpcs": (Vpc, {"admin": 2, "domain": 2, "project": 2, "reader": 2, "neighbour": 1}),  # one of them is shared
     "networks": (Network, {"admin": 2, "domain": 2, "project": 2, "reader": 2, "neighbour": 1}),
     "eips": (Eip, {"admin": 1, "domain": 1, "project": 1, "reader": 1, "neighbour": 0}),

@@ -124,7 +124,12 @@ def test_rule_78_in_the_api(world: World, make_user: MakeUser, api: MakeApi) -> 
     client = api(make_user("root", role="admin"))
     row = rows(world)["shop-project"]
     problem(client.post(f"{URL}{row.pk}/change-project/", {}), 400, "MissingParameterError", field="project")
-    problem(client.post(f"{URL}{row.pk}/change-project/", {"project": "nowhere"}), 404, "ResourceNotFoundError", field="project")
+    problem(
+        client.post(f"{URL}{row.pk}/change-project/", {"project": "nowhere"}),
+        404,
+        "ResourceNotFoundError",
+        field="project",
+    )
     Project.objects.create(domain=world.domain, name="other")
     answer = client.post(f"{URL}{row.pk}/change-project/", {"project": "other"})
     assert answer.status_code == 200, answer.json()
@@ -133,7 +138,9 @@ def test_rule_78_in_the_api(world: World, make_user: MakeUser, api: MakeApi) -> 
 
 def test_what_lies_in_a_project_that_was_given_away_follows_with_the_next_sync(world: World) -> None:
     made = world.created("mine")
-    foreign = world.cloud.tree(REGION, {"name": "theirs", "vip_subnet_id": world.subnet_id}, project_id=world.cloud_project)
+    foreign = world.cloud.tree(
+        REGION, {"name": "theirs", "vip_subnet_id": world.subnet_id}, project_id=world.cloud_project
+    )
     world.cloud.floating_ip(REGION, world.external_net, world.cloud_project)
     world.sync()
     other = Project.objects.create(domain=world.domain, name="other")
