@@ -39,7 +39,7 @@ class CloudAccount(Base):
     description = models.CharField(max_length=255, blank=True, default="")
     domain = models.ForeignKey("identity.Domain", on_delete=models.PROTECT, related_name="+")
     # The local project that receives what has no project of its own; empty: one local project per cloud project is made.
-    project = models.ForeignKey("identity.Project", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    project = models.ForeignKey("identity.Project", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     provider = models.CharField(max_length=64)
     brand = models.CharField(max_length=64)
     access_url = models.CharField(max_length=255)

@@ -10,15 +10,15 @@ from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db.models import ProtectedError
 
 from core.access import Actor, Reach, ensure
 from core.audit import services as audit
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import DuplicateNameError, InputParameterError, NotEmptyError, WeakPasswordError
+from core.errors import DuplicateNameError, InputParameterError, WeakPasswordError
 from identity.access.services import check_not_above, check_not_last_admin, check_not_last_admins
 from identity.directory import rules
+from identity.directory.belongings import check_empty, clear_dead
 from identity.directory.models import Domain, Project, User
 from identity.login.models import ApiToken
 
@@ -56,7 +56,7 @@ def domain_update(domain: Domain, *, actor: Actor, expected_version: int | None 
 
 
 def domain_delete(domain: Domain, *, actor: Actor, expected_version: int | None = None) -> Change:
-    """Delete a disabled domain without projects, with its people (rule 133)."""
+    """Delete a disabled domain that no project and nothing else lies in any more, with its people (rule 133)."""
     ensure(actor, f"{DOMAINS}.delete", domain)
     with writing() as done:
         domain = Domain.objects.select_for_update().get(pk=domain.pk)
@@ -293,14 +293,10 @@ def _audit_created(actor: Actor, row: Any, *names: str) -> None:
 
 
 def _delete(actor: Actor, row: Any) -> Any:
+    check_empty(row)
     audit.record(actor, "delete", row, before={"name": row.name})
     pk = row.pk
-    try:
-        row.delete()
-    except ProtectedError as error:
-        count = len(error.protected_objects)
-        raise NotEmptyError(
-            f"{count} other objects still belong to this {row._meta.verbose_name}.", hint="Delete or move them first."
-        ) from None
+    clear_dead(row)
+    row.delete()
     row.pk = pk
     return row
