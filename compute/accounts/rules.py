@@ -177,9 +177,10 @@ def sync_interval(seconds: int) -> int:
     return max(seconds, LEAST_INTERVAL) if seconds else DEFAULT_INTERVAL
 
 
-def should_probe(*, connected: bool, errors: int, last: datetime | None, now: datetime) -> bool:
-    """Rule 55: a cloud that has failed five times in a row is asked every two hours only. `last`: the last try, of any kind."""
-    return connected or errors < MOST_ERRORS or last is None or now - last > LONG_SILENCE
+def should_probe(*, errors: int, last: datetime | None, now: datetime) -> bool:
+    """Rule 55: a cloud that has failed five times in a row is asked every two hours only. `last`: the last try, of any kind.
+    One that answers has no errors; syncs that were lost are counted as such beside the cloud's own failures."""
+    return errors < MOST_ERRORS or last is None or now - last > LONG_SILENCE
 
 
 def is_due(last: datetime | None, *, interval: int, now: datetime) -> bool:
