@@ -103,7 +103,13 @@ def loadbalancer_update(
 
     Only what really changes is written; a change of our own columns alone starts no task.
     """
-    ensure(actor, f"{RIGHT}.update", lb)
+    return _change(lb, actor, "update", expected_version, plan_digest, values)
+
+
+def _change(
+    lb: LoadBalancer, actor: Actor, verb: str, expected_version: int | None, plan_digest: str, values: dict[str, Any]
+) -> Change:
+    ensure(actor, f"{RIGHT}.{verb}", lb)
     with writing() as done:
         lb = locked_tree(lb.pk)
         check_version(lb, expected_version)
@@ -145,7 +151,7 @@ def loadbalancer_delete(lb: LoadBalancer, *, actor: Actor, cascade: bool = False
 
 def loadbalancer_set_status(lb: LoadBalancer, *, actor: Actor, status: str, plan_digest: str = "") -> Change:
     """LB-D4: switch on or off at the cloud."""
-    return loadbalancer_update(lb, actor=actor, status=status, plan_digest=plan_digest)
+    return _change(lb, actor, "status", None, plan_digest, {"status": status})
 
 
 def loadbalancer_sync(lb: LoadBalancer, *, actor: Actor, plan_digest: str = "") -> Change:
