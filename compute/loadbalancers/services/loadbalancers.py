@@ -16,6 +16,7 @@ from compute.loadbalancers.services.trees import RIGHT, check_name_free, finish,
 from compute.networks.models import Network
 from compute.networks.queries import addresses_in_use, pool_size
 from compute.projects.services import project_wanted, want
+from compute.regions.models import CloudRegion
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -31,7 +32,8 @@ def loadbalancer_create(
     project: Project,
     name: str,
     network: Network,
-    manager: CloudProvider,
+    manager: CloudProvider | None = None,
+    cloudregion: CloudRegion | None = None,
     description: str = "",
     address: str = "",
     address_type: str = AddressType.INTRANET,
@@ -44,7 +46,8 @@ def loadbalancer_create(
     listeners: Sequence[Mapping[str, Any]] = (),
     plan_digest: str = "",
 ) -> Change:
-    """Create a load balancer, with listeners, groups and backends below it if they are given (LB-C1..15).
+    """Create a load balancer, with listeners, groups and backends below it if they are given (LB-C1..15). Manager and region are
+    the network's; if they are given, they have to be.
 
     `listeners`: each as the keyword arguments of `listener_create`, with `backend_group` a group's name and backends
     (`{"name", "backends": [{"address", "port", "weight"}]}`). Raises the problems of the rules named there.
@@ -53,6 +56,12 @@ def loadbalancer_create(
     name = rules.check_name(name)
     rules.check_status(status)
     rules.check_address_type(address_type)
+    if manager is None:
+        manager = with_account(CloudProvider.objects.all(), "account").get(pk=network.manager_id)
+    if cloudregion is not None:
+        rules.check_region(
+            region_id=cloudregion.pk, network_region_id=network.region_id, region=cloudregion.name, network=network.name
+        )
     rules.check_manager(manager_id=manager.pk, network_manager_id=network.manager_id, manager_name=manager.account.name)
     rules.check_account_writable(
         enabled=manager.account.enabled, read_only=manager.account.read_only, name=manager.account.name
