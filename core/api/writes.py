@@ -28,7 +28,7 @@ from core.api.problems import body_of, problem_of
 from core.api.renderers import JSONRenderer
 from core.api.serializers import StrictSerializer, field_names
 from core.engine.changes import check_version
-from core.engine.plan import DIGEST_LENGTH, Plan
+from core.engine.plan import Plan, is_digest
 from core.engine.writing import Change
 from core.errors import (
     ConflictError,
@@ -118,7 +118,7 @@ class Writes(Resource):
         digest = params.get("plan", "")
         if digest and self._is_dry_run():
             raise InputParameterError("A dry run makes a plan; it does not take one.", field="plan")
-        if len(digest) > DIGEST_LENGTH:
+        if digest and not is_digest(digest):
             raise InputParameterError(
                 "This is no digest of a plan.", field="plan", hint="Ask for one with dry_run=true."
             )
