@@ -46,3 +46,5 @@ class Health(models.TextChoices):
 
 
 BRANDS = {"openstack": "OpenStack", "memory": "Memory"}
+# What filters can ask for.
+PROVIDERS, BRAND_WORDS = [(p, p) for p in BRANDS], [(b, b) for b in BRANDS.values()]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from compute.accounts.choices import AccountStatus, Health, SyncStatus
+from compute.accounts.choices import BRAND_WORDS, PROVIDERS, AccountStatus, Health, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
-from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet, TextFilter
+from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet
 
 
 class CloudAccountFilterSet(ResourceFilterSet):
     status = ChoiceFilter(choices=AccountStatus.choices)
     sync_status = ChoiceFilter(choices=SyncStatus.choices)
-    provider = TextFilter()
-    brand = TextFilter()
+    provider = ChoiceFilter(choices=PROVIDERS)
+    brand = ChoiceFilter(choices=BRAND_WORDS)
     enabled = BooleanFilter()
     read_only = BooleanFilter()
     enable_auto_sync = BooleanFilter()
@@ -30,7 +30,7 @@ class CloudAccountFilterSet(ResourceFilterSet):
 
 class CloudProviderFilterSet(ResourceFilterSet):
     account = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="account_id")
-    provider = TextFilter("account__provider")
+    provider = ChoiceFilter("account__provider", choices=PROVIDERS)
 
     search_fields = ("name",)
     orderings = {"name": "name", "account": "account__name", "created_at": "created_at"}
