@@ -71,7 +71,7 @@ class StrictSerializer(serializers.Serializer[Any]):
     def _find_placed(self, data: Mapping[str, Any]) -> None:
         """Find the references that lie in one place: first those by id, then names that fit one object there. What is left is
         looked for, and refused, by its own field."""
-        fields: dict[str, Any] = self.fields
+        fields: Mapping[str, Any] = self.fields
         left = [n for n, f in fields.items() if isinstance(f, RefField) and f.lies_in and may_refer(data.get(n))]
         left.sort(key=lambda name: not is_id(data[name]))
         found = True
