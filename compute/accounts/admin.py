@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from compute.accounts import guards
+from compute.accounts import guards, rules
 from compute.accounts.choices import AccountStatus, SyncStatus
 from compute.accounts.console import pages as change
 from compute.accounts.console.forms import interval_words
@@ -140,7 +140,10 @@ class CloudAccountAdmin(ResourceAdmin):
         return (obj.brand, related(obj.domain, actor, f"domain {obj.domain.name}"), code(obj.access_url))
 
     def notices(self, request: HttpRequest, obj: CloudAccount) -> list[Notice]:
-        return [problem_notice(obj.last_error)] if obj.last_error else []
+        notices = [problem_notice(obj.last_error)] if obj.last_error else []
+        if not obj.read_only and (told := rules.reading_words(obj.cloud_roles)):
+            notices.append(Notice(Tone.WARN, told))
+        return notices
 
     def tabs(self, request: HttpRequest, obj: CloudAccount) -> list[Tab]:
         return [

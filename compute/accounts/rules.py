@@ -163,6 +163,20 @@ def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool) -
         raise InvalidStatusError(f"A sync of “{name}” is already running.", hint="Wait for it, or cancel its task.")
 
 
+# OpenStack's roles that read and do no more, by name: what a cloud makes of other roles is not guessed.
+READING_ROLES = frozenset({"reader", "load-balancer_observer", "load-balancer_global_observer"})
+
+
+def reading_words(roles: Collection[str]) -> str:
+    """A warning about a login whose roles at the cloud can only read; "" for others, and for one that tells no roles."""
+    if not roles or set(roles) - READING_ROLES:
+        return ""
+    return (
+        f"This login can only read: its roles at the cloud are {words(sorted(roles))}. Changes will be refused there; give its "
+        "user a role such as member, or mark the account as only to be read."
+    )
+
+
 DEFAULT_INTERVAL, LEAST_INTERVAL, LONGEST_INTERVAL = 900, 300, 30 * 24 * 3600  # seconds
 MOST_ERRORS, LONG_SILENCE = 5, timedelta(hours=2)
 

@@ -147,6 +147,8 @@ def _try(account: CloudAccount) -> TestResult:
         for r in chosen
         if double.get(r) in chosen
     )
+    if told := rules.reading_words(info.roles):
+        warnings = (told, *warnings)
     failed = next((c for c in checks if not c.ok and c.needed), None)
     return TestResult(info, checks, warnings, _as_problem(failed, account) if failed else None)
 
