@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from compute.accounts.choices import BRAND_WORDS, PROVIDERS
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.regions.models import CloudRegion
-from core.api.filters import RefFilter, ResourceFilterSet, TextFilter
+from core.api.filters import ChoiceFilter, RefFilter, ResourceFilterSet
 
 
 class ManagedFilterSet(ResourceFilterSet):
@@ -29,8 +30,8 @@ class ManagedFilterSet(ResourceFilterSet):
             "account": lambda: RefFilter(
                 CloudAccount, right="compute.cloudaccounts.get", field_name=f"{at}manager__account_id"
             ),
-            "brand": lambda: TextFilter(f"{at}manager__account__brand"),
-            "provider": lambda: TextFilter(f"{at}manager__account__provider"),
+            "brand": lambda: ChoiceFilter(f"{at}manager__account__brand", choices=BRAND_WORDS),
+            "provider": lambda: ChoiceFilter(f"{at}manager__account__provider", choices=PROVIDERS),
             "cloudregion": lambda: RefFilter(
                 CloudRegion, right="compute.cloudregions.get", field_name=f"{at}region_id"
             ),

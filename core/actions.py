@@ -56,6 +56,7 @@ class Action:
     `run(obj, *, actor, **args) -> Change` is the service; `plan_digest=` is handed to it when `dry_run` is True, which
     says that there is a plan to look at first. `args`: a StrictSerializer class for its arguments. `guard` must be given,
     `always` if there is no condition. `danger`: the console asks before it sends. `bulk`: also for many rows at once.
+    `right` is all that it takes on the row. `also`: rights on other rows that go into it, such as the address that is bound.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Action:
     run: Run
     args: type[StrictSerializer] | None = None
     guard: Guard | None = None
+    also: tuple[str, ...] = ()
     danger: bool = False
     bulk: bool = False
     dry_run: bool = False
@@ -71,7 +73,8 @@ class Action:
 
     def why_not(self, obj: Model, actor: Actor) -> str:
         """The reason why this actor cannot do it with this row now; empty if they can."""
-        return reason_against(obj, actor, self.right, self.guard)
+        missing = next((right for right in self.also if not actor.may(right)), "")
+        return actor.decide(missing).reason if missing else reason_against(obj, actor, self.right, self.guard)
 
     def perform(
         self, obj: Model, *, actor: Actor, plan_digest: str = "", expected_version: int | None = None, **args: Any

@@ -83,8 +83,9 @@ class World:
     def create(self, name: str = "shop", **given: Any) -> Change:
         """A balancer with one HTTP listener, a group and two members, unless told otherwise."""
         given.setdefault("listeners", [web_listener()])
+        given.setdefault("manager", self.manager)
         return services.loadbalancer_create(
-            actor=self.actor, project=self.project, name=name, network=self.network, manager=self.manager, **given
+            actor=self.actor, project=self.project, name=name, network=self.network, **given
         )
 
     def created(self, name: str = "shop", **given: Any) -> LoadBalancer:

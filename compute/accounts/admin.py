@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from compute.accounts import guards
+from compute.accounts import guards, rules
 from compute.accounts.choices import ON_ITS_WAY_OUT, AccountStatus, SyncStatus
 from compute.accounts.console import pages as change
 from compute.accounts.console.forms import interval_words
@@ -179,13 +179,15 @@ class CloudAccountAdmin(ResourceAdmin):
 
     def notices(self, request: HttpRequest, obj: CloudAccount) -> list[Notice]:
         """The last error with its time, the way out of it, and the button that leads there for whoever may go."""
+        reads_only = "" if obj.read_only else rules.reading_words(obj.cloud_roles)
+        told_of_roles = [Notice(Tone.WARN, reads_only)] if reads_only else []
         if not obj.last_error:
-            return []
+            return told_of_roles
         page, words, hint = way_out(obj)
         button = self.offer_button(request, obj, page)
         told = problem_notice(obj.last_error, url="" if button.why_not else button.url, link=words)
         text = format_html("Last error, {}: {}", moment(obj.last_error_at, "at an unknown time"), told.text)
-        return [replace(told, text=text, hint=" ".join(filter(None, (told.hint, hint))))]
+        return [replace(told, text=text, hint=" ".join(filter(None, (told.hint, hint)))), *told_of_roles]
 
     def tabs(self, request: HttpRequest, obj: CloudAccount) -> list[Tab]:
         return [

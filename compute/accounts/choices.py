@@ -64,3 +64,5 @@ BRANDS = {"openstack": "OpenStack", "memory": "Memory"}
 ENVIRONMENTS = {"openstack": Environment.PRIVATE, "memory": Environment.PRIVATE}
 # Providers that always give a cloud project a local project of its own (rule 9).
 FORCES_AUTO_CREATE = frozenset({"openstack"})
+# What filters can ask for.
+PROVIDERS, BRAND_WORDS = [(p, p) for p in BRANDS], [(b, b) for b in BRANDS.values()]

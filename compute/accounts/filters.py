@@ -6,9 +6,17 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from compute.accounts.choices import ENVIRONMENTS, AccountStatus, Environment, Health, SyncStatus
+from compute.accounts.choices import (
+    BRAND_WORDS,
+    ENVIRONMENTS,
+    PROVIDERS,
+    AccountStatus,
+    Environment,
+    Health,
+    SyncStatus,
+)
 from compute.accounts.models import CloudAccount, CloudProvider
-from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet, TextFilter
+from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet
 
 
 class EnvironmentFilter(ChoiceFilter):
@@ -30,12 +38,12 @@ class CloudAccountFilterSet(ResourceFilterSet):
     project_domains = RefFilter("identity.Domain", right="identity.domains.get", field_name="domain_id")
     project = RefFilter("identity.Project", right="identity.projects.get", field_name="project_id")
     cloud_env = EnvironmentFilter()
-    providers = TextFilter("provider")
-    brands = TextFilter("brand")
+    providers = ChoiceFilter("provider", choices=PROVIDERS)
+    brands = ChoiceFilter("brand", choices=BRAND_WORDS)
     status = ChoiceFilter(choices=AccountStatus.choices)
     sync_status = ChoiceFilter(choices=SyncStatus.choices)
-    provider = TextFilter()
-    brand = TextFilter()
+    provider = ChoiceFilter(choices=PROVIDERS)
+    brand = ChoiceFilter(choices=BRAND_WORDS)
     enabled = BooleanFilter()
     read_only = BooleanFilter()
     enable_auto_sync = BooleanFilter()
@@ -54,7 +62,7 @@ class CloudAccountFilterSet(ResourceFilterSet):
 
 class CloudProviderFilterSet(ResourceFilterSet):
     account = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="account_id")
-    provider = TextFilter("account__provider")
+    provider = ChoiceFilter("account__provider", choices=PROVIDERS)
 
     search_fields = ("name",)
     orderings = {"name": "name", "account": "account__name", "created_at": "created_at"}

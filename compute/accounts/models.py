@@ -65,7 +65,7 @@ class CloudAccount(Base):
     description = models.CharField(max_length=255, blank=True, default="")
     domain = models.ForeignKey("identity.Domain", on_delete=models.PROTECT, related_name="+")
     # The local project that receives what has no project of its own.
-    project = models.ForeignKey("identity.Project", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    project = models.ForeignKey("identity.Project", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     # Cloud projects that are new here get a local project each, and not the account's (rules 7 to 9).
     auto_create_project = models.BooleanField(default=True, editable=False)
     provider = models.CharField(max_length=64)

@@ -220,6 +220,20 @@ def check_can_sync(*, enabled: bool, deleting: bool, name: str, running: bool, b
         )
 
 
+# OpenStack's roles that read and do no more, by name: what a cloud makes of other roles is not guessed.
+READING_ROLES = frozenset({"reader", "load-balancer_observer", "load-balancer_global_observer"})
+
+
+def reading_words(roles: Collection[str]) -> str:
+    """A warning about a login whose roles at the cloud can only read; "" for others, and for one that tells no roles."""
+    if not roles or set(roles) - READING_ROLES:
+        return ""
+    return (
+        f"This login can only read: its roles at the cloud are {words(sorted(roles))}. Changes will be refused there; give its "
+        "user a role such as member, or mark the account as only to be read."
+    )
+
+
 DEFAULT_INTERVAL, LEAST_INTERVAL, LONGEST_INTERVAL = 900, 300, 30 * 24 * 3600  # seconds
 MOST_ERRORS, LONG_SILENCE = 5, timedelta(hours=2)
 
@@ -234,9 +248,10 @@ def sync_interval(seconds: int) -> int:
     return max(seconds, LEAST_INTERVAL) if seconds else DEFAULT_INTERVAL
 
 
-def should_probe(*, connected: bool, errors: int, last: datetime | None, now: datetime) -> bool:
-    """Rule 55: a cloud that has failed five times in a row is asked every two hours only. `last`: the last try, of any kind."""
-    return connected or errors < MOST_ERRORS or last is None or now - last > LONG_SILENCE
+def should_probe(*, errors: int, last: datetime | None, now: datetime) -> bool:
+    """Rule 55: a cloud that has failed five times in a row is asked every two hours only. `last`: the last try, of any kind.
+    One that answers has no errors; syncs that were lost are counted as such beside the cloud's own failures."""
+    return errors < MOST_ERRORS or last is None or now - last > LONG_SILENCE
 
 
 def is_due(last: datetime | None, *, interval: int, now: datetime) -> bool:

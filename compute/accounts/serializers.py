@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -73,7 +74,9 @@ class LoginSerializer(CredentialSerializer):
 
 class AccountOwnSerializer(LoginSerializer):
     description = serializers.CharField(max_length=255, required=False, allow_blank=True)
-    project = RefField(Project, right="identity.projects.get", required=False, allow_null=True)
+    project = RefField(
+        Project, right="identity.projects.get", lies_in={"domain": "domain_id"}, required=False, allow_null=True
+    )
     # DRF fields have an attribute of that name, serializers as classes do not use it.
     read_only = serializers.BooleanField(required=False)  # type: ignore[assignment]
     drift_policy = serializers.ChoiceField(choices=DriftPolicy.choices, required=False)
@@ -100,21 +103,34 @@ class CloudAccountCreateSerializer(AccountOwnSerializer):
         required=False,
         help_text="True without a project and for OpenStack, else false: what differs is told as a warning.",
     )
-    domain = RefField(Domain, right="identity.domains.get", required=False, help_text="Yours if left out.")
+    domain = RefField(
+        Domain, right="identity.domains.get", lies_in={"domain": "pk"}, required=False, help_text="Yours if left out."
+    )
     provider = serializers.CharField(max_length=64)
     brand = serializers.CharField(max_length=64, required=False)
+
+    def known_place(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {} if "domain" in data else {"domain": self._home().pk}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Without a domain the caller's own is meant; the default domain for the system."""
         if "domain" not in attrs:
-            domain_id = self.context["actor"].domain_id
-            rows = Domain.objects.filter(pk=domain_id) if domain_id else Domain.objects.filter(name="default")
-            attrs["domain"] = rows.get()
+            attrs["domain"] = self._home()
         return attrs
+
+    def _home(self) -> Domain:
+        domain_id = self.context["actor"].domain_id
+        rows = Domain.objects.filter(pk=domain_id) if domain_id else Domain.objects.filter(name="default")
+        return rows.get()
 
 
 class CloudAccountUpdateSerializer(AccountOwnSerializer):
+    """Names of projects are looked for in the account's domain."""
+
     name = serializers.CharField(max_length=128)
+
+    def known_place(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {} if self.instance is None else {"domain": self.instance.domain_id}
 
 
 class AutoSyncSerializer(StrictSerializer):

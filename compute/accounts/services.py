@@ -268,7 +268,18 @@ def account_update(
     account: CloudAccount, *, actor: Actor, expected_version: int | None = None, plan_digest: str = "", **values: Any
 ) -> Change:
     """Change an account's own columns, or its login, which is tried first."""
-    ensure(actor, f"{RIGHT}.update", account)
+    return _change(account, actor, "update", expected_version, plan_digest, values)
+
+
+def _change(
+    account: CloudAccount,
+    actor: Actor,
+    verb: str,
+    expected_version: int | None,
+    plan_digest: str,
+    values: dict[str, Any],
+) -> Change:
+    ensure(actor, f"{RIGHT}.{verb}", account)
     rules.check_no_plan(plan_digest)
     login = _changed_login(account, values)
     plain = {k: v for k, v in values.items() if k in PLAIN_FIELDS}
@@ -467,7 +478,7 @@ def account_set_auto_sync(
 
 def account_set_enabled(account: CloudAccount, *, actor: Actor, enabled: bool, plan_digest: str = "") -> Change:
     """`enable` and `disable` of spec 1.5."""
-    return account_update(account, actor=actor, enabled=enabled, plan_digest=plan_digest)
+    return _change(account, actor, "enable" if enabled else "disable", None, plan_digest, {"enabled": enabled})
 
 
 def account_delete(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from compute.accounts import rules
 from compute.accounts.models import CloudAccount
 from compute.accounts.opening import open_account
 from compute.clouds.errors import CloudError, shown
@@ -84,6 +85,8 @@ def try_login(account: CloudAccount) -> TestResult:
         for r in chosen
         if double.get(r) in chosen
     )
+    if told := rules.reading_words(info.roles):
+        warnings = (told, *warnings)
     failed = next((c for c in checks if not c.ok and c.needed), None)
     return TestResult(info, checks, warnings, _as_problem(failed, account) if failed else None)
 

@@ -7,9 +7,12 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from compute.eips.models import Eip
+from compute.eips.status import READY, UNKNOWN
 from compute.filters import ManagedFilterSet
 from compute.networks.models import Vpc
-from core.api.filters import BooleanFilter, RefFilter, TextFilter
+from core.api.filters import AddressFilter, BooleanFilter, ChoiceFilter, RefFilter, TextFilter
+
+USES = [(w, w) for w in ("loadbalancer", "server", "unknown")]
 
 
 class UsableFilter(BooleanFilter):
@@ -21,9 +24,9 @@ class UsableFilter(BooleanFilter):
 
 
 class EipFilterSet(ManagedFilterSet):
-    ip_addr = TextFilter()
-    status = TextFilter()
-    associate_type = TextFilter()
+    ip_addr = AddressFilter()
+    status = ChoiceFilter(choices=[(w, w) for w in (READY, UNKNOWN)])
+    associate_type = ChoiceFilter(choices=USES)
     associate_id = TextFilter()
     external_id = TextFilter()
     vpc = RefFilter(Vpc, right="compute.vpcs.get", field_name="vpc_id")

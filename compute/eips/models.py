@@ -28,7 +28,7 @@ class Eip(Base, Mirrored):
     mode = models.CharField(max_length=16, default="elastic_ip")
     manager = models.ForeignKey("compute.CloudProvider", on_delete=models.CASCADE, related_name="eips")
     region = models.ForeignKey("compute.CloudRegion", on_delete=models.CASCADE, related_name="eips")
-    project = models.ForeignKey("identity.Project", null=True, on_delete=models.SET_NULL, related_name="+")
+    project = models.ForeignKey("identity.Project", null=True, on_delete=models.PROTECT, related_name="+")
     external_project_id = models.CharField(max_length=128, blank=True, default="", editable=False)
     vpc = models.ForeignKey("compute.Vpc", null=True, on_delete=models.SET_NULL, related_name="eips")
     loadbalancer = models.ForeignKey(

@@ -18,7 +18,8 @@ LOADBALANCER_ACTIONS = (
     ),
     Action(
         "associate-eip", "Bind an elastic IP", right="compute.loadbalancers.associate-eip",
-        run=services.loadbalancer_associate_eip, args=EipArgumentSerializer, guard=guards.can_associate, dry_run=True,
+        run=services.loadbalancer_associate_eip, args=EipArgumentSerializer, guard=guards.can_associate, also=("compute.eips.update",),
+        dry_run=True,
     ),
     Action(
         "dissociate-eip", "Unbind the elastic IP", right="compute.loadbalancers.dissociate-eip",

@@ -97,4 +97,7 @@ POOL_PROTOCOL_OF = {
 PORT_SPACE_OF = {"udp": "udp", "sctp": "sctp"}
 # The cloud no longer has the object, and nobody here asked for that: noted under *hold*, in the word the cloud itself has for it.
 MISSING = "DELETED"
+# The words of clouds that filters know (`compute.clouds.specs`); rows may have others, which are found without.
+PROVISIONING = [(w, w) for w in ("ACTIVE", "ERROR", "PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE", "DELETED")]
+OPERATING = [(w, w) for w in ("ONLINE", "OFFLINE", "DEGRADED", "ERROR", "NO_MONITOR", "DRAINING")]
 PENDING_WORDS = ("PENDING_CREATE", "PENDING_UPDATE", "PENDING_DELETE")

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from compute.filters import ManagedFilterSet
-from compute.loadbalancers.choices import AddressType, BackendType, GroupType, ListenerType, Scheduler, Status
+from compute.loadbalancers.choices import (
+    OPERATING,
+    PROVISIONING,
+    AddressType,
+    BackendType,
+    GroupType,
+    ListenerType,
+    Scheduler,
+    Status,
+)
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network, Vpc
-from core.api.filters import BooleanFilter, ChoiceFilter, NumberFilter, RefFilter, TextFilter
+from core.api.filters import AddressFilter, BooleanFilter, ChoiceFilter, NumberFilter, RefFilter, TextFilter
 
 BALANCERS, GROUPS = "compute.loadbalancers.get", "compute.loadbalancerbackendgroups.get"
 
 
 class LoadBalancerFilterSet(ManagedFilterSet):
     status = ChoiceFilter(choices=Status.choices)
-    address = TextFilter()
+    address = AddressFilter()
     address__contains = TextFilter("address", "icontains")
     address_type = ChoiceFilter(choices=AddressType.choices)
     network = RefFilter(Network, right="compute.networks.get", field_name="network_id")
     vpc = RefFilter(Vpc, right="compute.vpcs.get", field_name="network__vpc_id")
-    provisioning_status = TextFilter()
-    operating_status = TextFilter()
+    provisioning_status = ChoiceFilter(choices=PROVISIONING)
+    operating_status = ChoiceFilter(choices=OPERATING)
     external_id = TextFilter()
     enabled = BooleanFilter()
     changed_outside = BooleanFilter()
@@ -45,8 +54,8 @@ class ListenerFilterSet(ManagedFilterSet):
     listener_type = ChoiceFilter(choices=ListenerType.choices)
     listener_port = NumberFilter()
     scheduler = ChoiceFilter("pool_binding__scheduler", choices=Scheduler.choices)
-    provisioning_status = TextFilter()
-    operating_status = TextFilter()
+    provisioning_status = ChoiceFilter(choices=PROVISIONING)
+    operating_status = ChoiceFilter(choices=OPERATING)
     external_id = TextFilter()
     enabled = BooleanFilter()
     changed_outside = BooleanFilter()
@@ -86,10 +95,10 @@ class BackendFilterSet(ManagedFilterSet):
     loadbalancer = RefFilter(LoadBalancer, right=BALANCERS, field_name="backend_group__loadbalancer_id")
     status = ChoiceFilter(choices=Status.choices)
     backend_type = ChoiceFilter(choices=BackendType.choices)
-    address = TextFilter()
+    address = AddressFilter()
     port = NumberFilter()
     weight = NumberFilter()
-    operating_status = TextFilter("bindings__operating_status", distinct=True)
+    operating_status = ChoiceFilter("bindings__operating_status", choices=OPERATING, distinct=True)
     enabled = BooleanFilter()
     changed_outside = BooleanFilter()
 

@@ -124,6 +124,15 @@ def check_manager(*, manager_id: object, network_manager_id: object, manager_nam
         )
 
 
+def check_region(*, region_id: object, network_region_id: object, region: str, network: str) -> None:
+    """LB-C1: the region is the one that the network lies in."""
+    if region_id != network_region_id:
+        raise InputParameterError(
+            f"The network “{network}” does not lie in this region “{region}”.", field="cloudregion",
+            hint="Leave it out, or choose a network of that region.",
+        )  # fmt: skip
+
+
 def check_internet_eip(*, address_type: str, has_eip: bool) -> None:
     """LB-C10: an internet balancer needs an elastic IP."""
     if address_type == AddressType.INTERNET and not has_eip:

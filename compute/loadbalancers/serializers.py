@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -21,6 +22,7 @@ from compute.loadbalancers.choices import (
 )
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network
+from compute.regions.models import CloudRegion
 from compute.serializers import MANAGED, MIRRORED, ManagedSerializer
 from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
 from core.engine.merge import Standing
@@ -29,6 +31,11 @@ from identity.models import Project
 ASKED_STATUS = ("enabled", "disabled")
 LISTENER_TYPES = [(t, t) for t in CREATABLE_LISTENER_TYPES]
 OWNERS = ("project", "project_id", "domain", "domain_id")
+# What a body refers to lies in one place: names are looked for there.
+PLACE = {"manager": "manager_id", "cloudregion": "region_id"}
+IN_TREE: dict[str, Any] = {
+    "right": "compute.loadbalancerbackendgroups.get", "lies_in": {"loadbalancer": "loadbalancer_id"},
+}  # fmt: skip
 
 
 # --- what was changed outside ---------------------------------------------------------------------------------------------
@@ -151,11 +158,18 @@ class LoadBalancerCreateSerializer(StrictSerializer):
     name = serializers.CharField(max_length=128)
     description = serializers.CharField(max_length=255, required=False, allow_blank=True)
     project = RefField(Project, right="identity.projects.get", required=False, help_text="Yours if left out.")
-    manager = RefField(CloudProvider, right="compute.cloudproviders.get")
-    network = RefField(Network, right="compute.networks.get")
+    manager = RefField(
+        CloudProvider, right="compute.cloudproviders.get", lies_in={"manager": "pk"}, required=False,
+        help_text="The network's if left out.",
+    )  # fmt: skip
+    cloudregion = RefField(
+        CloudRegion, right="compute.cloudregions.get", lies_in={"manager": "manager_id", "cloudregion": "pk"}, required=False,
+        help_text="The network's if left out. Names of the network and the elastic IP are looked for in it.",
+    )  # fmt: skip
+    network = RefField(Network, right="compute.networks.get", lies_in=PLACE)
     address = serializers.CharField(max_length=64, required=False, allow_blank=True)
     address_type = serializers.ChoiceField(choices=AddressType.choices, required=False)
-    eip = RefField(Eip, right="compute.eips.get", required=False)
+    eip = RefField(Eip, right="compute.eips.get", lies_in=PLACE, required=False)
     status = serializers.ChoiceField(choices=ASKED_STATUS, required=False)
     provider = serializers.CharField(max_length=64, required=False, allow_blank=True)
     availability_zone = serializers.CharField(max_length=128, required=False, allow_blank=True)
@@ -174,13 +188,16 @@ class LoadBalancerCreateSerializer(StrictSerializer):
 
 
 class LoadBalancerUpdateSerializer(StrictSerializer):
+    """Names of groups are looked for in the balancer itself."""
+
     name = serializers.CharField(max_length=128)
     description = serializers.CharField(max_length=255, required=False, allow_blank=True)
     status = serializers.ChoiceField(choices=ASKED_STATUS, required=False)
     disable_delete = serializers.BooleanField(required=False)
-    backend_group = RefField(
-        BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True
-    )
+    backend_group = RefField(BackendGroup, **IN_TREE, required=False, allow_null=True)
+
+    def known_place(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {} if self.instance is None else {"loadbalancer": self.instance.pk}
 
 
 class CascadeSerializer(StrictSerializer):
@@ -239,18 +256,19 @@ class ListenerDetailSerializer(DifferencesMixin, ListenerSerializer):
 class ListenerCreateSerializer(NewListenerSerializer):
     """`backend_group` is a group that exists (id or name), `new_backend_group` one that is made with the listener."""
 
-    loadbalancer = RefField(LoadBalancer, right="compute.loadbalancers.get")
+    loadbalancer = RefField(LoadBalancer, right="compute.loadbalancers.get", lies_in={"loadbalancer": "pk"})
     scheduler = serializers.ChoiceField(choices=Scheduler.choices)
-    backend_group = RefField(
-        BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True
-    )
+    backend_group = RefField(BackendGroup, **IN_TREE, required=False, allow_null=True)
 
 
 class ListenerUpdateSerializer(ListenerFieldsSerializer):
+    """Names of groups are looked for in the listener's balancer."""
+
     name = serializers.CharField(max_length=128)
-    backend_group = RefField(
-        BackendGroup, right="compute.loadbalancerbackendgroups.get", required=False, allow_null=True
-    )
+    backend_group = RefField(BackendGroup, **IN_TREE, required=False, allow_null=True)
+
+    def known_place(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        return {} if self.instance is None else {"loadbalancer": self.instance.loadbalancer_id}
 
 
 # --- backend group --------------------------------------------------------------------------------------------------------

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from compute.filters import ManagedFilterSet
 from compute.networks.models import Network, Vpc
-from core.api.filters import BooleanFilter, NumberFilter, RefFilter, TextFilter
+from core.api.filters import BooleanFilter, ChoiceFilter, NumberFilter, RangeFilter, RefFilter, TextFilter
+
+STATUSES = [(w, w) for w in ("available", "unavailable")]
 
 
 class VpcFilterSet(ManagedFilterSet):
-    status = TextFilter()
+    status = ChoiceFilter(choices=STATUSES)
     is_shared = BooleanFilter()
     is_external = BooleanFilter()
     external_id = TextFilter()
@@ -26,8 +28,8 @@ class VpcFilterSet(ManagedFilterSet):
 
 class NetworkFilterSet(ManagedFilterSet):
     vpc = RefFilter(Vpc, right="compute.vpcs.get", field_name="vpc_id")
-    status = TextFilter()
-    cidr = TextFilter()
+    status = ChoiceFilter(choices=STATUSES)
+    cidr = RangeFilter()
     ip_version = NumberFilter()
     is_shared = BooleanFilter()
     is_external = BooleanFilter("vpc__is_external")

@@ -29,7 +29,7 @@ class ExternalProject(Base):
     owner = Owner(project="project_id", domain="account__domain_id")
 
     account = models.ForeignKey("compute.CloudAccount", on_delete=models.CASCADE, related_name="external_projects")
-    project = models.ForeignKey("identity.Project", null=True, on_delete=models.SET_NULL, related_name="+")
+    project = models.ForeignKey("identity.Project", null=True, on_delete=models.PROTECT, related_name="+")
     project_src = models.CharField(max_length=8, choices=Source.choices, default=Source.CLOUD, editable=False)
     name = models.CharField(max_length=255)
     description = models.CharField(max_length=255, blank=True, default="")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from compute.accounts.models import with_account
+from compute.regions.choices import IN_SERVICE
 from core.access import Owner
 from core.models import Base
 
@@ -24,14 +25,15 @@ class RegionManager(models.Manager.from_queryset(RegionQuerySet)):  # type: igno
 
 
 class CloudRegion(Base):
-    """One region of one account. `same_as`: another region's name behind the very same endpoints, which is not read twice."""
+    """One region of one account. `same_as`: another region's name behind the very same endpoints, which is not read twice.
+    One that the catalogue lacks is out of service and keeps its row."""
 
     owner = Owner(domain="manager__account__domain_id")
 
     manager = models.ForeignKey("compute.CloudProvider", on_delete=models.CASCADE, related_name="cloudregions")
     name = models.CharField(max_length=128)
     external_id = models.CharField(max_length=128)
-    status = models.CharField(max_length=24, default="inservice")
+    status = models.CharField(max_length=24, default=IN_SERVICE)
     endpoints = models.TextField(blank=True, default="")
     same_as = models.CharField(max_length=128, blank=True, default="")
     last_sync_at = models.DateTimeField(null=True, blank=True)

@@ -6,7 +6,7 @@ everything was read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
 from compute.projects.choices import ProjectStatus
 from compute.projects.models import ExternalProject
+from compute.regions.choices import IN_SERVICE, OUT_OF_SERVICE
 from compute.regions.models import CloudRegion
 from compute.sync.balancers import BalancerSync
 from compute.sync.flat import Eips, Networks, Vpcs
@@ -33,6 +34,13 @@ from compute.sync.scopes import OpenPort, Scopes, scopes_of
 
 LONGEST_REGION = 128  # the column
 READ_TWICE = "it is the same cloud as region {same}, which is read"
+WITHOUT_IT = "If it is gone for good, choose the account's regions without it."
+KINDS: tuple[tuple[str, Any, Any], ...] = (
+    ("networks", Vpcs, Vpc),
+    ("subnets", Networks, Network),
+    ("loadbalancers", BalancerSync, LoadBalancer),
+    ("floatingips", Eips, Eip),
+)
 
 
 def read_account(reading: Reading) -> None:
@@ -44,7 +52,9 @@ def read_account(reading: Reading) -> None:
     with reading.context.owning():
         CloudAccount.objects.filter(pk=account.pk).update(**identity_of(info))
     names = [r for r in info.regions if not account.regions or r in account.regions]
-    reading.part("", "regions", partial(_regions, reading, names, dict(info.endpoints)))
+    reading.part("", "regions", partial(_regions, reading, names, info))
+    for name, lost in _lost_regions(reading, info.regions):
+        reading.part(name, "all", partial(_not_offered, lost))
     reading.part("", "projects", lambda part: read_projects(reading, part, cloud.account.projects()))
     scopes = _scopes(reading, info)
     regions = list(CloudRegion.objects.filter(manager=manager, name__in=names))
@@ -74,13 +84,7 @@ def _scopes(reading: Reading, info: AccountInfo) -> Scopes:
 
 
 def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPort) -> None:
-    kinds: tuple[tuple[str, Any, Any], ...] = (
-        ("networks", Vpcs, Vpc),
-        ("subnets", Networks, Network),
-        ("loadbalancers", BalancerSync, LoadBalancer),
-        ("floatingips", Eips, Eip),
-    )
-    for kind, reader, model in kinds:
+    for kind, reader, model in KINDS:
         rows = model.objects.filter(manager=reading.manager, region=region, deleted_at=None)
         reading.part(
             region.name,
@@ -92,7 +96,8 @@ def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPo
         CloudRegion.objects.filter(pk=region.pk).update(last_sync_at=timezone.now())
 
 
-def _regions(reading: Reading, names: list[str], endpoints: Mapping[str, str], part: SyncPart) -> None:
+def _regions(reading: Reading, names: list[str], info: AccountInfo, part: SyncPart) -> None:
+    endpoints = dict(info.endpoints)
     double = same_regions({n: endpoints.get(n, "") for n in names})
     with reading.context.owning():
         for name in names:
@@ -104,3 +109,33 @@ def _regions(reading: Reading, names: list[str], endpoints: Mapping[str, str], p
             _, made = CloudRegion.objects.update_or_create(manager=reading.manager, external_id=name, defaults=values)
             part.added += made
             part.unchanged += not made
+        # The catalogue speaks of every region, chosen or not (rule 69): what vanished keeps its row, and may come back.
+        rows = CloudRegion.objects.filter(manager=reading.manager)
+        back = rows.filter(name__in=info.regions).exclude(status=IN_SERVICE).update(status=IN_SERVICE)
+        lost = rows.exclude(name__in=info.regions).exclude(status=OUT_OF_SERVICE).update(status=OUT_OF_SERVICE)
+        part.changed = back + lost
+
+
+def _lost_regions(reading: Reading, offered: Collection[str]) -> list[tuple[str, Unsupported]]:
+    """Regions that this account is to read and the cloud does not offer: chosen ones, and those that something here lies in.
+    Nothing can be told of them, which must not look as if everything was read."""
+    chosen = reading.account.regions
+    rows = {r.name: r for r in CloudRegion.objects.filter(manager=reading.manager).exclude(name__in=offered)}
+    missing = (name for name in {*chosen, *rows} if name not in offered)
+    found = []
+    for name in sorted(missing):
+        kept = name in rows and any(
+            model.objects.filter(region=rows[name], deleted_at=None).exists() for *_, model in KINDS
+        )
+        if name not in chosen and (chosen or not kept):
+            continue
+        said = "no longer offered" if name in rows else "not offered"
+        stays = " What lies in it stays as it was read last." if kept else ""
+        found.append(
+            (name[:LONGEST_REGION], Unsupported(f"Region {name} is {said} by this cloud.{stays}", hint=WITHOUT_IT))
+        )
+    return found
+
+
+def _not_offered(error: Unsupported, part: SyncPart) -> None:
+    raise error

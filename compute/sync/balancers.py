@@ -219,8 +219,7 @@ class BalancerSync:
         item = tree.balancer
         project_id = self.reading.local_project(item.project_id)
         if project_id is None:
-            self.part.skipped += 1
-            self.part.note(f"{item.name} belongs to a project that this account cannot see")
+            left_out(self.part, item.name or item.external_id, self.reading.unowned(item.project_id))
             return None
         subnet = str(item.fields.get("subnet_id") or "")
         network = Network.objects.filter(**self.place, external_id=subnet, deleted_at=None).first()

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
+from django.db.models import F
 from django.utils import timezone
 
 from compute.accounts.choices import AccountStatus, SyncStatus
@@ -18,7 +19,7 @@ from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, NOT_OFFERED, PART
 from compute.sync.reading import Reading
 from compute.work import TaskWatch
 from core.errors import InternalError, InvalidStatusError, Problem
-from core.tasks.models import OPEN, Task
+from core.tasks.models import LOST, OPEN, Task
 from core.tasks.registry import Job, register
 from core.tasks.runner import Cancelled, Context, LeaseLost
 
@@ -104,7 +105,8 @@ def _interrupt(runs: Any) -> int:
 
 
 def sync_ended(task: Task) -> None:
-    """However a sync ends, the account is idle and no run stays "running"; one that is run again is queued."""
+    """However a sync ends, the account is idle and no run stays "running"; one that is run again is queued. One that was lost
+    counts for the back-off of rule 55, and says nothing about the connection."""
     account = CloudAccount.objects.filter(pk=task.resource_id)
     if task.state in OPEN:
         account.update(sync_status=SyncStatus.QUEUED)
@@ -112,6 +114,8 @@ def sync_ended(task: Task) -> None:
     account.update(sync_status=SyncStatus.IDLE)
     if _interrupt(SyncRun.objects.filter(task_id=task.pk, state=RUNNING)):
         account.update(last_sync_state=INTERRUPTED)
+    if task.state == LOST:
+        account.update(error_count=F("error_count") + 1, last_error=task.problem, last_error_at=timezone.now())
 
 
 def register_jobs() -> None:

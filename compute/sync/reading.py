@@ -41,8 +41,16 @@ class Reading:
     answered: bool = False  # the cloud took the login and said who it is
 
     def local_project(self, external_id: str) -> Any:
-        """The local project that owns what is in a cloud project; None when we cannot see that project."""
+        """The local project that owns what is in a cloud project; None when we cannot see that project, or nobody has it."""
         return self.projects.get(external_id) or self.account.project_id
+
+    def unowned(self, external_id: str) -> Unsupported:
+        """Why `local_project` knows none, for what cannot be without an owner."""
+        if external_id in self.projects:
+            why = f"its cloud project {external_id} belongs to no local project. Map it to one, then sync again."
+        else:
+            why = f"its cloud project {external_id or '(none)'} is not among those that this account sees."
+        return Unsupported(f"it was left out: {why}")
 
     def part(
         self, region: str, kind: str, read: Callable[[SyncPart], None], *, known: Callable[[], bool] = lambda: True

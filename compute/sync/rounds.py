@@ -5,7 +5,7 @@ One round finds the accounts that are due and starts a task for each; the tasks 
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -49,15 +49,13 @@ def account_round() -> int:
         )
         started = 0
         for account in rows.annotate(tried_at=Subquery(tried[:1])).order_by("pk"):
-            moments = (account.probe_at, account.tried_at, account.last_sync_at)  # type: ignore[attr-defined]
-            seen = max((moment for moment in moments if moment), default=None)
-            if not rules.should_probe(
-                connected=account.status != AccountStatus.DISCONNECTED, errors=account.error_count, last=seen, now=now
-            ):
+            synced = _latest(account.last_sync_at, account.last_auto_sync_at)  # one that came to no end was a try, too
+            seen = _latest(account.probe_at, account.tried_at, synced)  # type: ignore[attr-defined]
+            if not rules.should_probe(errors=account.error_count, last=seen, now=now):
                 continue
             interval = account.sync_interval_seconds
             try:
-                if account.enable_auto_sync and rules.is_due(account.last_sync_at, interval=interval, now=now):
+                if account.enable_auto_sync and rules.is_due(synced, interval=interval, now=now):
                     services.account_auto_sync(account, actor=product_actor(CLOCK))
                 elif rules.is_due(seen, interval=interval, now=now):
                     services.account_probe(account, actor=product_actor(CLOCK))
@@ -67,6 +65,10 @@ def account_round() -> int:
             except Problem as problem:  # it is at work already, or was disabled a moment ago
                 log.info("an account was left for the next round", account=str(account.pk), reason=problem.detail)
         return started
+
+
+def _latest(*moments: datetime | None) -> datetime | None:
+    return max((moment for moment in moments if moment), default=None)
 
 
 def _forget_probes() -> None:

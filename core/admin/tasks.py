@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
@@ -203,9 +203,8 @@ class TaskAdmin(ResourceAdmin):
 
     def overview(self, request: HttpRequest, obj: Task) -> Sequence[Any]:
         steps = list(obj.steps.all())
-        requests = list(
-            obj.events.exclude(cloud_request_id="").order_by("-id").values_list("cloud_request_id", flat=True)[:5]
-        )
+        named = obj.events.exclude(cloud_request_id="").values("cloud_request_id").annotate(last=Max("at"))
+        requests = list(named.order_by("-last").values_list("cloud_request_id", flat=True)[:5])  # each once
         more = site.task_parts.get(obj.kind)
         values = {**step_values(obj, steps), "told_below": more is not None}
         parts: list[Any] = [Drawn("console/parts/steps.html", values), *(more(request, obj) if more else ())]

@@ -16,6 +16,7 @@ empty and doubled parameters, is the business of `core.api.parameters`. No HTTP 
 from __future__ import annotations
 
 import datetime
+import ipaddress
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -81,6 +82,29 @@ class MomentField(forms.CharField):
             return moment.astimezone(datetime.UTC)
         except (ValueError, OverflowError):
             raise ValidationError(f"“{text}” is not a moment like 2026-01-31T12:00:00Z.") from None
+
+
+class AddressField(forms.CharField):
+    """An IP address, in its canonical form."""
+
+    def clean(self, value: Any) -> str:
+        try:
+            return str(ipaddress.ip_address(super().clean(value)))
+        except ValueError:
+            raise ValidationError(f"“{value}” is not an IP address like 10.0.0.5.") from None
+
+
+class RangeField(forms.CharField):
+    """A range of IP addresses, in its canonical form."""
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        try:
+            if "/" not in text:
+                raise ValueError
+            return str(ipaddress.ip_network(text, strict=False))
+        except ValueError:
+            raise ValidationError(f"“{value}” is not a range of addresses like 10.0.0.0/24.") from None
 
 
 class RefField(ManyField):
@@ -179,6 +203,26 @@ class ManyFilter(OneFilter):
 
 class TextFilter(ManyFilter):
     """Texts, exact or by another look-up (`lookup_expr="icontains"`)."""
+
+
+class AddressFilter(ManyFilter):
+    """IP addresses, in any spelling."""
+
+    schema = {"type": "string", "description": "An IPv4 or IPv6 address."}
+
+    @classmethod
+    def inner(cls) -> forms.Field:
+        return AddressField()
+
+
+class RangeFilter(ManyFilter):
+    """Ranges of IP addresses, in any spelling."""
+
+    schema = {"type": "string", "description": "A range such as 10.0.0.0/24."}
+
+    @classmethod
+    def inner(cls) -> forms.Field:
+        return RangeField()
 
 
 class IdFilter(ManyFilter):

@@ -27,7 +27,7 @@ def check_known(params: QueryDict, known: Iterable[str], *, many: Iterable[str] 
     for name in params:
         values = params.getlist(name)
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
+            close = difflib.get_close_matches(_in_our_words(name), names, n=1)
             hint = f"Did you mean “{close[0]}”?" if close else f"Known here: {', '.join(sorted(names)) or 'none'}."
             problems.append(InputParameterError(f"There is no parameter “{name}” here.", field=name, hint=hint))
         elif len(values) > 1 and name not in repeatable:
@@ -36,6 +36,25 @@ def check_known(params: QueryDict, known: Iterable[str], *, many: Iterable[str] 
             problems.append(InputParameterError(f"“{name}” is empty.", field=name))
     if problems:
         raise several(problems)
+
+
+# How others say from when and until when.
+BOUNDS = {
+    "after": "gte",
+    "since": "gte",
+    "from": "gte",
+    "gt": "gte",
+    "before": "lte",
+    "until": "lte",
+    "to": "lte",
+    "lt": "lte",
+}
+
+
+def _in_our_words(name: str) -> str:
+    """An unknown parameter as we would call it: `created_after` is `created_at__gte`."""
+    start, _, end = name.replace("__", "_").rpartition("_")
+    return f"{start.removesuffix('_at')}_at__{BOUNDS[end]}" if end in BOUNDS else name
 
 
 def boolean(params: Mapping[str, Any], name: str) -> bool | None:

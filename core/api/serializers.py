@@ -7,6 +7,7 @@ for true). Out: names beside ids, `can`/`why_not`, and only the fields that were
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -21,6 +22,8 @@ from core.access import Actor
 from core.actions import possibilities
 from core.api.parameters import Shape
 from core.api.references import resolve
+from core.errors import Problem, ResourceNotFoundError
+from core.ids import is_id
 
 # --- in -------------------------------------------------------------------------------------------------------------------
 
@@ -39,6 +42,8 @@ class StrictSerializer(serializers.Serializer[Any]):
     """The base of everything that a body is read with. The context holds `actor`; `readable` names what answers show."""
 
     default_error_messages = {"invalid": "has to be an object.", "null": "has to be an object, not null."}
+    place: dict[str, Any]  # where the objects of this body lie, as far as it is known: see `RefField.lies_in`
+    placed: dict[str, Any]  # the references that were found by it
 
     def to_internal_value(self, data: Any) -> Any:
         """As DRF, after everything undeclared and every value of another JSON type was refused by name."""
@@ -55,7 +60,33 @@ class StrictSerializer(serializers.Serializer[Any]):
                     wrong[str(name)] = [ErrorDetail(message, code="invalid")]
             if wrong:
                 raise ValidationError(wrong)
+            self.place, self.placed = self.known_place(data), {}
+            self._find_placed(data)
         return super().to_internal_value(data)
+
+    def known_place(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Where the objects lie that the body refers to, by what is known without them."""
+        return {}
+
+    def _find_placed(self, data: Mapping[str, Any]) -> None:
+        """Find the references that lie in one place: first those by id, then names that fit one object there. What is left is
+        looked for, and refused, by its own field."""
+        fields: Mapping[str, Any] = self.fields
+        left = [n for n, f in fields.items() if isinstance(f, RefField) and f.lies_in and may_refer(data.get(n))]
+        left.sort(key=lambda name: not is_id(data[name]))
+        found = True
+        while left and found:
+            found = False
+            for name in list(left):
+                try:
+                    row = fields[name].find(data[name], self.place)
+                except Problem:
+                    continue
+                found = True
+                left.remove(name)
+                self.placed[name] = row
+                for key, path in fields[name].lies_in.items():
+                    self.place.setdefault(key, attrgetter(path.replace("__", "."))(row))
 
     def _objection(self, field: serializers.Field[Any, Any, Any, Any] | None, name: Any, value: Any) -> str:
         if field is None or field.read_only:
@@ -90,27 +121,51 @@ def may_refer(value: Any) -> bool:
 class RefField(serializers.Field[Any, str, str, Any]):
     """A reference by id or name to one object that the actor may see; the value is the row.
 
-    `within`: a filter that narrows where names are looked for.
+    `within`: a filter that narrows where names are looked for. `lies_in`: the place that the object shares with others of the
+    same body, as paths on it (`{"manager": "manager_id"}`): its name is looked for where those others lie.
     """
 
     default_error_messages = {"invalid": "has to be an id or a name."}
 
-    def __init__(self, model: type[Model] | str, *, right: str, within: Q | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        model: type[Model] | str,
+        *,
+        right: str,
+        within: Q | None = None,
+        lies_in: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         self.model = model
         self.right = right
         self.within = within
+        self.lies_in = lies_in or {}
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> Any:
         if not may_refer(data):
             self.fail("invalid")
+        placed = getattr(self.parent, "placed", {}).get(self.field_name)
+        return placed if placed is not None else self.find(data, getattr(self.parent, "place", {}))
+
+    def find(self, value: str, place: Mapping[str, Any]) -> Any:
+        """The row of this id, or of this name: in that place, or else the only one of its name elsewhere, of which the rules can
+        say that it does not fit. Raises as `resolve` does."""
+        shared = {path: place[key] for key, path in self.lies_in.items() if key in place}
+        if shared and not is_id(value):
+            with suppress(ResourceNotFoundError):
+                return self._resolve(value, Q(**shared))
+        return self._resolve(value, Q())
+
+    def _resolve(self, value: str, there: Q) -> Any:
+        within = there if self.within is None else self.within & there
         return resolve(
             self.model,
-            [data],
+            [value],
             actor=self.context["actor"],
             right=self.right,
             field=str(self.field_name),
-            within=self.within,
+            within=within,
         )[0]
 
     def to_representation(self, value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -16,18 +16,20 @@ from rest_framework.decorators import action as route
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.access import visible_to
 from core.api import parameters, records
 from core.api.filters import ResourceFilterSet
 from core.api.renderers import EventStreamRenderer, JSONRenderer
 from core.api.views import ResourceViewSet
 from core.audit.models import AuditEvent
-from core.errors import InputParameterError
+from core.errors import InputParameterError, Problem
 from core.ids import is_id
 from core.tasks import previews
 from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import Task, TaskEvent
 
-# A stream looks this often, sends a sign of life this often, and ends after this long; browsers reconnect by themselves.
+# A stream looks this often, sends a sign of life and asks whether its reader may still see the task this often, and ends after
+# this long; browsers reconnect by themselves.
 LOOK_EVERY = 1.0
 ALIVE_EVERY = 15.0
 LONGEST = 15 * 60.0
@@ -72,7 +74,8 @@ class TaskViewSet(ResourceViewSet):
         since = _since(request.query_params.get("since") or request.headers.get("Last-Event-ID"))
         if streaming:
             events_of(task.pk, since)  # refuses an odd `since` before the stream begins
-            stream = StreamingHttpResponse(follow(task.pk, since), content_type=EventStreamRenderer.media_type)
+            lines = follow(task.pk, since, self._visible_now)
+            stream = StreamingHttpResponse(lines, content_type=EventStreamRenderer.media_type)
             # The identity coding keeps the gzip middleware from holding lines back until a block is full.
             stream.headers["Content-Encoding"] = "identity"
             stream.headers["X-Accel-Buffering"] = "no"
@@ -81,6 +84,11 @@ class TaskViewSet(ResourceViewSet):
         rows = list(events_of(task.pk, since)[: limit + 1])
         body = {"results": records.TaskEventSerializer(rows[:limit], many=True).data, "more": len(rows) > limit}
         return Response(body)
+
+    def _visible_now(self) -> QuerySet[Task]:
+        """The tasks that whoever made this request may see by now. Raises `UnauthorizedError` when the token has ended."""
+        actor = self.request._request.actor_again()  # type: ignore[attr-defined]
+        return visible_to(Task.objects.all(), actor, f"{self.right}.get")
 
 
 class AuditEventViewSet(ResourceViewSet):
@@ -108,19 +116,23 @@ def events_of(task_id: uuid.UUID, since: uuid.UUID | None) -> QuerySet[TaskEvent
     return rows.filter(Q(at__gt=seen) | Q(at=seen, id__gt=since))
 
 
-async def follow(task_id: uuid.UUID, since: uuid.UUID | None) -> AsyncIterator[bytes]:
-    """The lines of an event stream: everything after `since`, then what comes, until the task ends."""
-    started = spoke = time.monotonic()
+async def follow(
+    task_id: uuid.UUID, since: uuid.UUID | None, visible: Callable[[], QuerySet[Task]]
+) -> AsyncIterator[bytes]:
+    """The lines of an event stream: everything after `since`, then what comes, until the task ends, or its reader's right to
+    see it. `visible`: the tasks that the reader may see by now, which is worked out again every `ALIVE_EVERY` seconds."""
+    started = spoke = asked = time.monotonic()
+    rows = await _asked(visible)
     shown: dict[str, Any] = {}
     while True:
         # The state is read before the events: what a task writes last is never missed.
-        state = await _state(task_id)
+        state = await _state(rows, task_id)
+        if state is None:
+            return
         for event in await _new_events(task_id, since):
             since = event["id"]
             yield _line("event", event, event_id=str(since))
             spoke = time.monotonic()
-        if state is None:
-            return
         if state != shown:
             shown = state
             yield _line("task", state)
@@ -135,11 +147,22 @@ async def follow(task_id: uuid.UUID, since: uuid.UUID | None) -> AsyncIterator[b
             spoke = now
             yield b": still here\n\n"
         await asyncio.sleep(LOOK_EVERY)
+        if time.monotonic() - asked > ALIVE_EVERY:
+            asked = time.monotonic()
+            rows = await _asked(visible)
 
 
 @sync_to_async
-def _state(task_id: uuid.UUID) -> dict[str, Any] | None:
-    row = Task.objects.filter(pk=task_id).values("id", "state", "progress", "note", "problem", "ended_at").first()
+def _asked(visible: Callable[[], QuerySet[Task]]) -> QuerySet[Task]:
+    try:
+        return visible()
+    except Problem:  # who has no valid token any more sees nothing
+        return Task.objects.none()
+
+
+@sync_to_async
+def _state(rows: QuerySet[Task], task_id: uuid.UUID) -> dict[str, Any] | None:
+    row = rows.filter(pk=task_id).values("id", "state", "progress", "note", "problem", "ended_at").first()
     return None if row is None else {**row}
 
 

@@ -13,7 +13,6 @@ from rest_framework.decorators import action as route
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.access import ensure
 from core.actions import Action
 from core.api.schema import BulkAnswerSerializer, bulk_body
 from core.api.serializers import StrictSerializer
@@ -48,7 +47,10 @@ def bulk_route(one: Action) -> Any:
     """`POST …/{verb}/` with `{"ids": […]}`."""
 
     def handler(self: Writes, request: Request) -> Response:
-        return self.perform_bulk(request, lambda obj, values: one.perform(obj, actor=self.actor, **values), one.args)
+        def perform(obj: Any, values: dict[str, Any]) -> Change:
+            return one.perform(obj, actor=self.actor, **values)
+
+        return self.perform_bulk(request, perform, one.args, right=one.right)
 
     named = _named(handler, f"bulk_{method_name(one.name)}", f"{one.label}, several at once. {one.description}".strip())
     routed = route(detail=False, methods=["post"], url_path=one.name, url_name=f"bulk-{one.name}")(named)
@@ -65,10 +67,9 @@ def bulk_delete_route(args: type[StrictSerializer] | None) -> Any:
         assert service is not None
 
         def delete(obj: Any, values: dict[str, Any]) -> Change:
-            ensure(self.actor, f"{self.right}.delete", obj)
             return service(obj, actor=self.actor, **values)
 
-        return self.perform_bulk(request, delete, args)
+        return self.perform_bulk(request, delete, args, right=f"{self.right}.delete")
 
     named = _named(handler, "bulk_delete", "Delete several objects.")
     routed = route(detail=False, methods=["post"], url_path="delete", url_name="bulk-delete")(named)

@@ -1,13 +1,14 @@
 """How changes are carried out: dry runs and plans, `If-Match`, `Idempotency-Key`, tasks (202), one object or many.
 
-The order is the same for every write: query string, earlier answer for the key, object and body, rights, the service. What
-can be refused is refused before the service is called. Nothing here writes a row by itself but the kept answers.
+The order is the same for every write: query string, the earlier answer for the key (which only those get who may still do it),
+object and body, rights, the service. What can be refused is refused before the service is called. Nothing here writes a row by
+itself but the kept answers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -19,7 +20,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.access import get_visible, visible_to
+from core.access import ensure, get_visible, not_found, reaches, visible_to
 from core.actions import Action
 from core.api import parameters, records
 from core.api.base import Call, Resource, basename_of, etag_headers
@@ -27,7 +28,7 @@ from core.api.problems import body_of, problem_of
 from core.api.renderers import JSONRenderer
 from core.api.serializers import StrictSerializer, field_names
 from core.engine.changes import check_version
-from core.engine.plan import DIGEST_LENGTH, Plan
+from core.engine.plan import Plan, is_digest
 from core.engine.writing import Change
 from core.errors import (
     ConflictError,
@@ -35,6 +36,7 @@ from core.errors import (
     MissingParameterError,
     PlanChangedError,
     PreconditionFailedError,
+    Problem,
 )
 from core.idempotency import services as idempotency
 from core.ids import is_id
@@ -76,9 +78,14 @@ class Writes(Resource):
             check_version(obj, expected)  # before the guard, whose reason may be the very change that was not seen
             return lambda: action.perform(obj, actor=self.actor, expected_version=expected, **values, **digest)
 
-        return self._carry_out(prepare, status=200)
+        def check_again() -> None:
+            self._check_still(action.right, next(iter(self._there_of([self.kwargs["pk"]]).values()), None))
 
-    def perform_bulk(self, request: Request, one_of: OneOf, args: type[StrictSerializer] | None) -> Response:
+        return self._carry_out(prepare, status=200, check_again=check_again)
+
+    def perform_bulk(
+        self, request: Request, one_of: OneOf, args: type[StrictSerializer] | None, *, right: str
+    ) -> Response:
         """A verb on many objects: each for itself, with a result per id in the order given."""
         parameters.check_known(self.request.query_params, ["dry_run"])
         _ = self._is_dry_run()  # odd words are refused before anything is done
@@ -89,13 +96,13 @@ class Writes(Resource):
         whole = self._claim()
         record = idempotency.earlier(whole) if whole is not None else None
         if record is not None and record.status:
-            return self._respond(*_replay(record))
+            return self._respond(*self._replay_of_many(record, right))
         values = self._validated(args or StrictSerializer, body)
         if whole is not None:
             idempotency.open_whole(whole)
         visible = visible_to(self.rows(), self.actor, f"{self.right}.get")
         known = {str(obj.pk): obj for obj in visible.filter(pk__in=[one for one in ids if is_id(one)])}
-        results = [self._one_of_many(one, known.get(one.lower()), values, one_of, whole) for one in ids]
+        results = [self._one_of_many(one, known.get(one.lower()), values, one_of, whole, right) for one in ids]
         answer: Answer = (200, _plain({"results": results}), {})
         if whole is not None:
             idempotency.answered(whole, *answer)
@@ -111,7 +118,7 @@ class Writes(Resource):
         digest = params.get("plan", "")
         if digest and self._is_dry_run():
             raise InputParameterError("A dry run makes a plan; it does not take one.", field="plan")
-        if len(digest) > DIGEST_LENGTH:
+        if digest and not is_digest(digest):
             raise InputParameterError(
                 "This is no digest of a plan.", field="plan", hint="Ask for one with dry_run=true."
             )
@@ -190,14 +197,16 @@ class Writes(Resource):
 
     # --- carrying out and answering ---------------------------------------------------------------------------------------
 
-    def _carry_out(self, prepare: Prepare, *, status: int) -> Response:
-        """Show what a call would do, or do it, at most once per Idempotency-Key."""
+    def _carry_out(self, prepare: Prepare, *, status: int, check_again: Callable[[], None] | None = None) -> Response:
+        """Show what a call would do, or do it, at most once per Idempotency-Key. `check_again`: what an earlier answer needs."""
         if self._is_dry_run():
             return Response((type(self).preview or preview_rows)(prepare()).as_dict())
         claim = self._claim()
         if claim is None:
             return self._respond(*self._answer(prepare()(), status))
         record = idempotency.earlier(claim, wait=True)
+        if record is not None and check_again is not None:
+            check_again()
         if record is None:
             call = prepare()
             try:
@@ -229,23 +238,55 @@ class Writes(Resource):
         values: dict[str, Any],
         one_of: OneOf,
         whole: idempotency.Claim | None,
+        right: str,
     ) -> dict[str, Any]:
         result: dict[str, Any] = {"id": given}
         try:
             if obj is None:
                 self.actor.require(f"{self.right}.get")
                 obj = get_visible(self.rows().none(), self.actor, f"{self.right}.get", pk=given)
+            ensure(self.actor, right, obj)
             if self._is_dry_run():
                 plan = (type(self).preview or preview_rows)(lambda: one_of(obj, values))
                 return {**result, "status": 200, **plan.as_dict()}
             task = self._task_of_one(obj, values, one_of, whole)
         except Exception as error:
-            problem = problem_of(error)
-            body = body_of(problem, request_id_of(self.request._request))
-            return {**result, "status": problem.status, "problem": body}
+            return self._refused_one(given, error)
         if task is None:
             return {**result, "status": 200}
         return {**result, "status": 202, "task": self.task_reference(task)}
+
+    def _refused_one(self, given: str, error: Exception) -> dict[str, Any]:
+        problem = problem_of(error)
+        body = body_of(problem, request_id_of(self.request._request))
+        return {"id": given, "status": problem.status, "problem": body}
+
+    def _there_of(self, ids: Iterable[str]) -> dict[str, Any]:
+        """The rows of these ids that there are, visible or not."""
+        return {str(obj.pk): obj for obj in self.rows().filter(pk__in=[one for one in ids if is_id(one)])}
+
+    def _check_still(self, right: str, obj: Any) -> None:
+        """An earlier answer is for those who may still see the object and do that with it. `obj`: None for one that is gone:
+        its answer was given to the same person in the same scope, and nothing else can be told of it."""
+        self.actor.require(f"{self.right}.get")
+        if obj is not None:
+            if not reaches(obj, self.actor, f"{self.right}.get"):
+                raise not_found(type(obj), {"id": obj.pk})
+            ensure(self.actor, right, obj)
+        self.actor.require(right)
+
+    def _replay_of_many(self, record: Any, right: str) -> Answer:
+        """The earlier answer to a verb on many, but for objects of which the caller may not have it any more."""
+        status, answer, headers = _replay(record)
+        there = self._there_of(result["id"] for result in answer["results"])
+        results = []
+        for result in answer["results"]:
+            try:
+                self._check_still(right, there.get(result["id"].lower()))
+                results.append(result)
+            except Problem as refusal:
+                results.append(_plain(self._refused_one(result["id"], refusal)))
+        return status, {**answer, "results": results}, headers
 
     def _task_of_one(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,6 +64,12 @@ class Step:
 # A digest has so many characters of each step's mark, and names so many steps one by one.
 SHORT, NAMED_STEPS = 12, 30
 DIGEST_LENGTH = NAMED_STEPS * (SHORT + 1)
+_DIGEST = re.compile(rf"[0-9a-f]{{64}}|[0-9a-f]{{{SHORT}}}(-[0-9a-f]{{{SHORT}}}){{0,{NAMED_STEPS - 1}}}")
+
+
+def is_digest(text: str) -> bool:
+    """True for what can be the digest of a plan at all."""
+    return _DIGEST.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)

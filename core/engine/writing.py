@@ -51,7 +51,7 @@ def _compare() -> None:
         return
     _expected.set(None)  # what the verb's own writes make of the version is no surprise
     row, version = expected
-    current = type(row)._base_manager.select_for_update().filter(pk=row.pk).first()
+    current = type(row)._base_manager.select_for_update().only("version").filter(pk=row.pk).first()
     if current is not None:
         check_version(current, version)
 

@@ -1,15 +1,16 @@
 """`request.actor` for people who are logged in by session: who acts, in which scope. Nothing is read until it is used.
-
-API tokens set the actor themselves (`identity.login.authentication`).
+`request.actor_again()` reads anew, for answers that go on for long. API tokens set both themselves (`identity.login.authentication`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from functools import partial
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.contrib import auth
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.functional import SimpleLazyObject
 
@@ -34,6 +35,7 @@ class ActorMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         request.user = SimpleLazyObject(partial(_user_in_scope, request, request.user))  # type: ignore[assignment]
         request.actor = SimpleLazyObject(lambda: actor_of_user(request.user, request))  # type: ignore[attr-defined]
+        request.actor_again = partial(_actor_again, request)  # type: ignore[attr-defined]
         return self.get_response(request)
 
 
@@ -41,6 +43,13 @@ def _user_in_scope(request: HttpRequest, user: Any) -> Any:
     if user.is_authenticated:
         user.session_scope = request.session.get(SESSION_KEY, "")
     return user
+
+
+def _actor_again(request: HttpRequest) -> Actor:
+    """Who the session's person is by now: nobody when the session has ended, or the person is disabled."""
+    fresh = copy(request)
+    fresh.session = type(request.session)(request.session.session_key)
+    return actor_of_user(_user_in_scope(fresh, auth.get_user(fresh)), fresh)
 
 
 def actor_of_user(user: Any, request: HttpRequest, scope: Scope | None = None) -> Actor:

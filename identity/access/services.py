@@ -73,9 +73,10 @@ def assignment_delete(given: RoleAssignment, *, actor: Actor, expected_version: 
         return done(given)
 
 
-def check_not_above(actor: Actor, user: User) -> None:
-    """Nobody administers a person who has rights beyond their own reach: a new password would hand them over."""
-    reach = actor.decide("identity.users.update").reach
+def check_not_above(actor: Actor, user: User, right: str) -> None:
+    """Nobody administers a person who has rights beyond their own reach: a new password would hand them over. `right`: what is
+    done with the person by."""
+    reach = actor.decide(right).reach
     if reach is Reach.SYSTEM or user.pk == actor.user_id:
         return
     inside = user.role_assignments.filter(domain=actor.domain_id).exclude(scope=Reach.SYSTEM)

@@ -10,15 +10,15 @@ from typing import Any
 
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db.models import ProtectedError
 
 from core.access import Actor, Reach, ensure
 from core.audit import services as audit
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
-from core.errors import DuplicateNameError, InputParameterError, NotEmptyError, WeakPasswordError
+from core.errors import DuplicateNameError, InputParameterError, WeakPasswordError
 from identity.access.services import check_not_above, check_not_last_admin, check_not_last_admins
 from identity.directory import rules
+from identity.directory.belongings import check_empty, clear_dead
 from identity.directory.models import Domain, Project, User
 from identity.login.models import ApiToken
 
@@ -42,7 +42,13 @@ def domain_create(*, actor: Actor, name: str, description: str = "", enabled: bo
 
 def domain_update(domain: Domain, *, actor: Actor, expected_version: int | None = None, **values: Any) -> Change:
     """Change name, description or whether the domain is enabled (rule 133)."""
-    ensure(actor, f"{DOMAINS}.update", domain)
+    return _domain_change(domain, actor, "update", expected_version, values)
+
+
+def _domain_change(
+    domain: Domain, actor: Actor, verb: str, expected_version: int | None, values: dict[str, Any]
+) -> Change:
+    ensure(actor, f"{DOMAINS}.{verb}", domain)
     with writing() as done:
         domain = Domain.objects.select_for_update().get(pk=domain.pk)
         check_version(domain, expected_version)
@@ -56,7 +62,7 @@ def domain_update(domain: Domain, *, actor: Actor, expected_version: int | None 
 
 
 def domain_delete(domain: Domain, *, actor: Actor, expected_version: int | None = None) -> Change:
-    """Delete a disabled domain without projects, with its people (rule 133)."""
+    """Delete a disabled domain that no project and nothing else lies in any more, with its people (rule 133)."""
     ensure(actor, f"{DOMAINS}.delete", domain)
     with writing() as done:
         domain = Domain.objects.select_for_update().get(pk=domain.pk)
@@ -75,12 +81,12 @@ def domain_delete(domain: Domain, *, actor: Actor, expected_version: int | None 
 
 def domain_enable(domain: Domain, *, actor: Actor) -> Change:
     """Let the people of a domain in again."""
-    return domain_update(domain, actor=actor, enabled=True)
+    return _domain_change(domain, actor, "enable", None, {"enabled": True})
 
 
 def domain_disable(domain: Domain, *, actor: Actor) -> Change:
     """Keep the people of a domain out, at once: sessions and tokens end to work."""
-    return domain_update(domain, actor=actor, enabled=False)
+    return _domain_change(domain, actor, "disable", None, {"enabled": False})
 
 
 # --- projects -------------------------------------------------------------------------------------------------------------
@@ -104,7 +110,13 @@ def project_create(
 
 def project_update(project: Project, *, actor: Actor, expected_version: int | None = None, **values: Any) -> Change:
     """Change name, description or whether the project is enabled (rule 134)."""
-    ensure(actor, f"{PROJECTS}.update", project)
+    return _project_change(project, actor, "update", expected_version, values)
+
+
+def _project_change(
+    project: Project, actor: Actor, verb: str, expected_version: int | None, values: dict[str, Any]
+) -> Change:
+    ensure(actor, f"{PROJECTS}.{verb}", project)
     with writing() as done:
         project = Project.objects.select_for_update(of=("self",)).select_related("domain").get(pk=project.pk)
         check_version(project, expected_version)
@@ -128,12 +140,12 @@ def project_delete(project: Project, *, actor: Actor, expected_version: int | No
 
 def project_enable(project: Project, *, actor: Actor) -> Change:
     """Let people work in a project again."""
-    return project_update(project, actor=actor, enabled=True)
+    return _project_change(project, actor, "enable", None, {"enabled": True})
 
 
 def project_disable(project: Project, *, actor: Actor) -> Change:
     """Keep people from working in a project; what it owns stays and runs on."""
-    return project_update(project, actor=actor, enabled=False)
+    return _project_change(project, actor, "disable", None, {"enabled": False})
 
 
 # --- people ---------------------------------------------------------------------------------------------------------------
@@ -175,7 +187,12 @@ def user_create(
 
 def user_update(user: User, *, actor: Actor, expected_version: int | None = None, **values: Any) -> Change:
     """Change a person. Everybody may change their own profile; the rest is for who administers people (rule 141)."""
-    ensure(actor, f"{USERS}.update", user)
+    return _user_change(user, actor, "update", expected_version, values)
+
+
+def _user_change(user: User, actor: Actor, verb: str, expected_version: int | None, values: dict[str, Any]) -> Change:
+    right = f"{USERS}.{verb}"
+    ensure(actor, right, user)
     with writing() as done:
         user = _locked_user(user)
         check_version(user, expected_version)
@@ -188,10 +205,10 @@ def user_update(user: User, *, actor: Actor, expected_version: int | None = None
             user.domain.name,
             _differing(user, values),
             own=own,
-            reach_is_own=actor.decide(f"{USERS}.update").reach is Reach.OWN,
+            reach_is_own=actor.decide(right).reach is Reach.OWN,
         )
         if not own:
-            check_not_above(actor, user)
+            check_not_above(actor, user, right)
         if values.get("enabled") is False:
             check_not_last_admin(user)
         if "name" in values:
@@ -208,19 +225,19 @@ def user_delete(user: User, *, actor: Actor, expected_version: int | None = None
         user = _locked_user(user)
         check_version(user, expected_version)
         rules.check_user_delete(user.name, user.domain.name, own=user.pk == actor.user_id)
-        check_not_above(actor, user)
+        check_not_above(actor, user, f"{USERS}.delete")
         check_not_last_admin(user)
         return done(_delete(actor, user))
 
 
 def user_enable(user: User, *, actor: Actor) -> Change:
     """Let a person log in again."""
-    return user_update(user, actor=actor, enabled=True)
+    return _user_change(user, actor, "enable", None, {"enabled": True})
 
 
 def user_disable(user: User, *, actor: Actor) -> Change:
     """Keep a person out, at once: sessions and tokens end to work."""
-    return user_update(user, actor=actor, enabled=False)
+    return _user_change(user, actor, "disable", None, {"enabled": False})
 
 
 def user_set_password(user: User, *, actor: Actor, password: str) -> Change:
@@ -228,7 +245,7 @@ def user_set_password(user: User, *, actor: Actor, password: str) -> Change:
     ensure(actor, f"{USERS}.set-password", user)
     with writing() as done:
         user = _locked_user(user)
-        check_not_above(actor, user)
+        check_not_above(actor, user, f"{USERS}.set-password")
         write_password(user, password, actor=actor)
         return done(user)
 
@@ -293,14 +310,10 @@ def _audit_created(actor: Actor, row: Any, *names: str) -> None:
 
 
 def _delete(actor: Actor, row: Any) -> Any:
+    check_empty(row)
     audit.record(actor, "delete", row, before={"name": row.name})
     pk = row.pk
-    try:
-        row.delete()
-    except ProtectedError as error:
-        count = len(error.protected_objects)
-        raise NotEmptyError(
-            f"{count} other objects still belong to this {row._meta.verbose_name}.", hint="Delete or move them first."
-        ) from None
+    clear_dead(row)
+    row.delete()
     row.pk = pk
     return row

@@ -1,6 +1,6 @@
 """How a call to the API says who makes it: `Authorization: Token …`, `X-Auth-Token: …`, or a browser's session.
 
-Sets `request.actor`. Two queries in all: the token with its user, and the roles in its scope (when they are needed).
+Sets `request.actor`, and `request.actor_again()` for what outlives the moment: who that is by now. Two queries in all: the token with its user, and the roles in its scope (when they are needed).
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 from datetime import timedelta
 
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from knox.crypto import hash_token
@@ -15,7 +16,7 @@ from knox.settings import CONSTANTS
 from rest_framework import authentication
 from rest_framework.request import Request
 
-from core.access import Reach
+from core.access import Actor, Reach
 from core.errors import UnauthorizedError
 from identity.access.actors import Scope, scope_name
 from identity.access.backend import may_log_in
@@ -36,12 +37,11 @@ class TokenAuthentication(authentication.BaseAuthentication):
         text = _given(request)
         if text is None:
             return None
-        token = _find(text)
-        if token is None or not may_log_in(token.user):
-            raise UnauthorizedError("This token is not valid (any more).", hint="Get a new one at /api/auth/tokens/.")
+        token = _valid(text)
         services.token_used(token, every=USE_RECORDED_EVERY)
         http = request._request
-        http.actor = SimpleLazyObject(lambda: actor_of_user(token.user, http, scope_of(token)))  # type: ignore[attr-defined]
+        http.actor = SimpleLazyObject(lambda: _actor(token, http))  # type: ignore[attr-defined]
+        http.actor_again = lambda: _actor(_valid(text), http)  # type: ignore[attr-defined]
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
@@ -69,6 +69,18 @@ def _given(request: Request) -> str | None:
     if len(words) != 2:
         raise UnauthorizedError("The Authorization header should read “Token”, a blank, and the token.")
     return words[1]
+
+
+def _valid(text: str) -> ApiToken:
+    """The token as it stands now. Raises `UnauthorizedError`."""
+    token = _find(text)
+    if token is None or not may_log_in(token.user):
+        raise UnauthorizedError("This token is not valid (any more).", hint="Get a new one at /api/auth/tokens/.")
+    return token
+
+
+def _actor(token: ApiToken, http: HttpRequest) -> Actor:
+    return actor_of_user(token.user, http, scope_of(token))
 
 
 def _find(text: str) -> ApiToken | None:

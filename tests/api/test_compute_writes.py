@@ -146,6 +146,32 @@ def test_another_plan_stops_before_the_first_write(
     assert task["problem"]["plan"], task["problem"]
 
 
+NO_DIGESTS = [
+    "x",
+    "abc",
+    "0" * 11,
+    "0" * 63,
+    "0" * 65,
+    "A" * 64,
+    "0" * 12 + "-",
+    "-".join(["0" * 12] * 31),
+    "0" * 5000,
+    "%00",
+]
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_what_no_dry_run_can_have_given_is_no_plan(
+    world: World, tree: LoadBalancer, client: Api, sent: list[Call], name: str
+) -> None:
+    rows = everything()
+    for odd in NO_DIGESTS:
+        answer = WRITES[name](client, tree, f"?plan={odd}")
+        body = problem(answer, 400, "InputParameterError", field="plan")
+        assert "dry_run=true" in body["hint"]
+    assert (sent, everything()) == ([], rows)
+
+
 def test_no_cloud_is_called_inside_a_transaction(
     committed_world: World, api: MakeApi, admin: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,8 @@ from rest_framework.test import APIClient
 from core.engine.writing import writing
 from core.idempotency import services as idempotency
 from core.idempotency.models import IdempotencyRecord
-from identity.access.models import Role
+from identity.access.models import Role, RoleAssignment
+from identity.directory.bootstrap import ensure_roles
 from identity.directory.models import Domain, Project, User
 from tests.api.contract import problem
 from tests.conftest import Api, MakeApi, MakeUser, give
@@ -104,6 +105,52 @@ def test_a_repeat_is_answered_whatever_happened_since(client: Api, project: Proj
     problem(client.post(url, {}, HTTP_IF_MATCH=tag), 412, "PreconditionFailedError")
     assert client.delete(f"{URL}{project.pk}/").status_code == 204
     assert client.post(url, {}, HTTP_IDEMPOTENCY_KEY="k", HTTP_IF_MATCH=tag).json() == first.json()
+
+
+@pytest.mark.parametrize("bulk", [False, True], ids=["one", "many"])
+def test_a_repeat_is_answered_to_those_who_may_still_do_it(
+    api: MakeApi, make_user: MakeUser, domain: Domain, other_domain: Domain, project: Project, bulk: bool
+) -> None:
+    """The key belongs to user and scope; what the user may do in that scope, and where the object lies, may change."""
+    dora = make_user("dora", role="domain_admin")
+    stays = Project.objects.create(domain=domain, name="stays")
+    client = api(dora)
+    url = f"{URL}disable/" if bulk else f"{URL}{project.pk}/disable/"
+    body = {"ids": [str(project.pk), str(stays.pk)]} if bulk else {}
+
+    def repeat() -> Any:
+        return client.post(url, body, HTTP_IDEMPOTENCY_KEY="k")
+
+    def refusals(answer: Any) -> list[Any]:
+        return [r.get("problem", {}).get("status") for r in answer.json()["results"]] if bulk else [answer.status_code]
+
+    first = repeat()
+    assert first.status_code == 200 and repeat().json() == first.json()
+
+    Project.objects.filter(pk=project.pk).update(domain=other_domain)  # out of sight
+    assert refusals(repeat()) == ([404, None] if bulk else [404])
+    Project.objects.filter(pk=project.pk).update(domain=domain)
+    assert repeat().json() == first.json()
+
+    RoleAssignment.objects.filter(user=dora).update(role=ensure_roles()["domain_reader"])
+    assert refusals(repeat()) == ([403, 403] if bulk else [403])
+    stays.delete()
+    Project.objects.filter(pk=project.pk).delete()
+    assert refusals(repeat()) == ([403, 403] if bulk else [403]), "nor of what is gone"
+
+
+def test_parts_that_were_done_are_told_to_those_who_may_still_do_them(
+    api: MakeApi, make_user: MakeUser, domain: Domain, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request on many that died half-way is repeated by somebody who lost the right meanwhile."""
+    dora = make_user("dora", role="domain_admin")
+    client, body = api(dora), {"ids": [str(project.pk)]}
+    assert client.post(f"{URL}disable/", body, HTTP_IDEMPOTENCY_KEY="k").status_code == 200
+    IdempotencyRecord.objects.filter(key="k").update(status=0, answer=None, headers={})
+    monkeypatch.setattr(idempotency, "PATIENCE_SECONDS", 0)
+    RoleAssignment.objects.filter(user=dora).update(role=ensure_roles()["domain_reader"])
+    [result] = client.post(f"{URL}disable/", body, HTTP_IDEMPOTENCY_KEY="k").json()["results"]
+    assert result["status"] == 403 and "task" not in result
 
 
 def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:

@@ -229,7 +229,8 @@ def test_a_plan_that_cannot_exist_is_refused(api: MakeApi, admin: User, domain: 
     client = api(admin)
     digest = client.post("/api/identity/projects/?dry_run=true", {"name": "a"}).json()["digest"]
     assert client.post(f"/api/identity/projects/?plan={digest}", {"name": "a"}).status_code == 201
-    problem(client.post("/api/identity/projects/?plan=abc", {"name": "b"}), 409, "PlanChangedError")
+    problem(client.post(f"/api/identity/projects/?plan={'0' * 64}", {"name": "b"}), 409, "PlanChangedError")
+    problem(client.post("/api/identity/projects/?plan=abc", {"name": "b"}), 400, "InputParameterError", field="plan")
     problem(client.post("/api/identity/projects/?plan=abc&dry_run=true", {"name": "b"}), 400, "InputParameterError")
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db.models.functions import Now
+from django.test import Client
 
 from compute.loadbalancers.services import listener_create
 from core.access import Actor
@@ -18,7 +21,9 @@ from core.ids import new_id
 from core.tasks import registry, services
 from core.tasks.models import FAILED, Task, TaskEvent, TaskStep
 from core.tasks.registry import Job
+from identity.access.models import RoleAssignment
 from identity.directory.models import Project, User
+from identity.login.models import ApiToken
 from tests.api.contract import ReadContract, problem
 from tests.conftest import MakeApi
 from tests.world import REGION, World, ended, web_listener
@@ -194,8 +199,97 @@ def test_a_stream_waits_for_what_comes(task: Task, monkeypatch: pytest.MonkeyPat
             await api_tasks.sync_to_async(Task.objects.filter(pk=task.pk).update)(state="done", ended_at=Now())
 
     monkeypatch.setattr(api_tasks.asyncio, "sleep", nap)
-    found = asyncio.run(_collect(api_tasks.follow(task.pk, None)))
+    found = asyncio.run(_collect(api_tasks.follow(task.pk, None, Task.objects.all)))
     assert [name for name, _ in found] == ["task", "event", "task", "end"]
+
+
+def revoked(reader: User, task: Task) -> None:
+    ApiToken.objects.filter(user=reader).delete()
+
+
+def expired(reader: User, task: Task) -> None:
+    ApiToken.objects.filter(user=reader).update(expiry="2020-01-01T00:00:00Z")
+
+
+def disabled(reader: User, task: Task) -> None:
+    User.objects.filter(pk=reader.pk).update(enabled=False)
+
+
+def without_a_role(reader: User, task: Task) -> None:
+    RoleAssignment.objects.filter(user=reader).delete()
+
+
+def moved(reader: User, task: Task) -> None:
+    Task.objects.filter(pk=task.pk).update(project_id=new_id())
+
+
+def logged_out(reader: User, task: Task) -> None:
+    Session.objects.all().delete()
+
+
+ENDS = [
+    ("token", revoked), ("token", expired), ("token", disabled), ("token", without_a_role), ("token", moved),
+    ("session", logged_out), ("session", disabled), ("session", without_a_role), ("session", moved),
+]  # fmt: skip
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("by", "end"), ENDS, ids=lambda one: getattr(one, "__name__", one))
+def test_a_stream_ends_with_the_right_to_see_the_task(
+    api: MakeApi, project_reader: User, task: Task, monkeypatch: pytest.MonkeyPatch, by: str, end: Any
+) -> None:
+    monkeypatch.setattr(api_tasks, "ALIVE_EVERY", 0.2)
+    looks: list[float] = []
+    real = asyncio.sleep
+
+    async def nap(seconds: float) -> None:
+        looks.append(time.monotonic())
+        if len(looks) == 2:
+            await api_tasks.sync_to_async(end)(project_reader, task)
+            await real(0.25)
+            await api_tasks.sync_to_async(services.event)(task.pk, "not for you")
+        assert len(looks) < 4, "it goes on"
+
+    client: Any = api(project_reader)
+    if by == "session":
+        client = Client()
+        client.force_login(project_reader)
+    response = client.get(f"{URL}{task.pk}/events/", HTTP_ACCEPT="text/event-stream")
+    monkeypatch.setattr(api_tasks.asyncio, "sleep", nap)
+    found = asyncio.run(_collect(response.streaming_content))
+    assert [name for name, _ in found] == ["task"] and len(looks) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("by", ["token", "session"])
+def test_a_stream_asks_for_its_reader_now_and_then_only(
+    api: MakeApi, project_reader: User, task: Task, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """Each look costs the state and the events; who reads is asked for at the start and every fifteen seconds."""
+    looks: list[int] = []
+
+    async def nap(seconds: float) -> None:
+        looks.append(1)
+        if len(looks) == 10:
+            await api_tasks.sync_to_async(services.end)(task, FAILED)
+
+    client: Any = api(project_reader)
+    if by == "session":
+        client = Client()
+        client.force_login(project_reader)
+    response = client.get(f"{URL}{task.pk}/events/", HTTP_ACCEPT="text/event-stream")
+    asked: list[int] = []
+    asking = api_tasks._asked
+
+    def ask(visible: Any) -> Any:
+        asked.append(1)
+        return asking(visible)
+
+    monkeypatch.setattr(api_tasks, "_asked", ask)
+    monkeypatch.setattr(api_tasks.asyncio, "sleep", nap)
+    found = asyncio.run(_collect(response.streaming_content))
+    assert [name for name, _ in found] == ["task", "task", "end"]
+    assert len(looks) == 10 and len(asked) == 1
 
 
 def test_an_object_lists_its_tasks(api: MakeApi, project_admin: User, project: Project, task: Task) -> None:

@@ -15,7 +15,7 @@ from compute.sync.models import SyncRun
 from core.access import Actor, Decision, Reach
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
-from core.tasks.models import Task, TaskStep
+from core.tasks.models import Task, TaskEvent, TaskStep
 from core.tasks.services import end
 from tests.conftest import MakeUser
 from tests.console.conftest import Browser, few_queries
@@ -78,6 +78,16 @@ def test_a_task_that_failed_before_its_first_step_says_so(boss: Client, world: W
     assert "request ids" not in page and "who run the cloud" not in page, "none: nothing to give"
     changes = boss.get(f"{site.url_of('task', task.pk)}changes/").content.decode()
     assert "What this task was to change" in changes
+
+
+def test_each_of_the_clouds_request_ids_is_told_once_the_latest_first(boss: Client, world: World) -> None:
+    task = world.create("shop").task
+    assert task is not None
+    for number in (1, 2, 1, 3, 3, 4, 5, 6, 2, ""):
+        TaskEvent.objects.create(task=task, text="sent", cloud_request_id=f"req-{number}" if number else "")
+    page = boss.get(site.url_of("task", task.pk)).content.decode()
+    assert "req-2, req-6, req-5, req-4, req-3" in page
+    assert "req-1" not in page and all(page.count(f"req-{number}") == 1 for number in range(2, 7))
 
 
 @pytest.fixture

@@ -74,6 +74,9 @@ def test_a_wrong_application_credential(console: Console, ground: Ground) -> Non
     answer = _refused(console, "POST", "compute/cloudaccounts", form)
     assert answer["errors"][0]["field"] == "secret"
     assert f"http://{KEYSTONE}/v3 did not accept the application credential" in answer["detail"]
+    form = ground.application_credential() | {"application_credential_id": "0" * 32}
+    answer = _refused(console, "POST", "compute/cloudaccounts", form)
+    assert answer["errors"][0]["field"] == "application_credential_id"
     assert not CloudAccount.objects.exists()
 
 

@@ -157,6 +157,9 @@ class Wire:
         who = self._credentials.username
         if self._project_id:  # the account's own log-in has worked just before
             return Refused(f"User “{who}” has no role in project “{self._project_id}”.", **kept)
+        if self._credentials.kind == "application_credential" and "Could not find" in error.cause:
+            told = "The cloud knows no application credential of this id."
+            return Unauthorised(told, field="application_credential_id", **kept)
         if self._credentials.kind == "application_credential":
             return Unauthorised("The cloud did not accept the application credential.", field="secret", **kept)
         return Unauthorised(f"The cloud did not accept the login of user “{who}”.", field="secret", **kept)

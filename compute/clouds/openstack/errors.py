@@ -243,6 +243,13 @@ def login_error(error: CloudError, auth_url: str, *, kind: str, user: str, domai
     `kind` as in `Credentials`; `user`, `domain` and `project` are what the login named.
     """
     own_words = error.cause or ""
+    if kind == "application_credential" and "could not find application credential" in own_words.lower():
+        return Unauthorised(
+            f"Keystone at {auth_url} knows no application credential of this id.",
+            field="application_credential_id",
+            hint="Check the id, not the name; it may also have been deleted, or belong to another cloud.",
+            **_kept(error),
+        )
     if kind == "application_credential" and error.http_status in (401, 404) and (error.http_status == 401 or own_words):
         return Unauthorised(
             f"Keystone at {auth_url} did not accept the application credential.",

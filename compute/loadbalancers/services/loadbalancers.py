@@ -16,6 +16,7 @@ from compute.loadbalancers.services.trees import RIGHT, ask_again, check_name_fr
 from compute.networks.models import Network
 from compute.networks.queries import addresses_in_use, pool_size
 from compute.projects.services import project_wanted, want
+from compute.regions.models import CloudRegion
 from core.access import Actor, ensure
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -31,7 +32,8 @@ def loadbalancer_create(
     project: Project,
     name: str,
     network: Network,
-    manager: CloudProvider,
+    manager: CloudProvider | None = None,
+    cloudregion: CloudRegion | None = None,
     description: str = "",
     address: str = "",
     address_type: str = AddressType.INTRANET,
@@ -44,7 +46,8 @@ def loadbalancer_create(
     listeners: Sequence[Mapping[str, Any]] = (),
     plan_digest: str = "",
 ) -> Change:
-    """Create a load balancer, with listeners, groups and backends below it if they are given (LB-C1..15).
+    """Create a load balancer, with listeners, groups and backends below it if they are given (LB-C1..15). Manager and region are
+    the network's; if they are given, they have to be.
 
     `listeners`: each as the keyword arguments of `listener_create`, with `backend_group` a group's name and backends
     (`{"name", "backends": [{"address", "port", "weight"}]}`). Raises the problems of the rules named there.
@@ -53,6 +56,12 @@ def loadbalancer_create(
     name = rules.check_name(name)
     rules.check_status(status)
     rules.check_address_type(address_type)
+    if manager is None:
+        manager = with_account(CloudProvider.objects.all(), "account").get(pk=network.manager_id)
+    if cloudregion is not None:
+        rules.check_region(
+            region_id=cloudregion.pk, network_region_id=network.region_id, region=cloudregion.name, network=network.name
+        )
     rules.check_manager(manager_id=manager.pk, network_manager_id=network.manager_id, manager_name=manager.account.name)
     rules.check_account_writable(
         enabled=manager.account.enabled, read_only=manager.account.read_only, name=manager.account.name
@@ -103,7 +112,13 @@ def loadbalancer_update(
 
     Only what really changes is written; a change of our own columns alone starts no task.
     """
-    ensure(actor, f"{RIGHT}.update", lb)
+    return _change(lb, actor, "update", expected_version, plan_digest, values)
+
+
+def _change(
+    lb: LoadBalancer, actor: Actor, verb: str, expected_version: int | None, plan_digest: str, values: dict[str, Any]
+) -> Change:
+    ensure(actor, f"{RIGHT}.{verb}", lb)
     with writing() as done:
         lb = locked_tree(lb.pk)
         check_version(lb, expected_version)
@@ -146,7 +161,7 @@ def loadbalancer_delete(lb: LoadBalancer, *, actor: Actor, cascade: bool = False
 
 def loadbalancer_set_status(lb: LoadBalancer, *, actor: Actor, status: str, plan_digest: str = "") -> Change:
     """LB-D4: switch on or off at the cloud."""
-    return loadbalancer_update(lb, actor=actor, status=status, plan_digest=plan_digest)
+    return _change(lb, actor, "status", None, plan_digest, {"status": status})
 
 
 def loadbalancer_sync(lb: LoadBalancer, *, actor: Actor, plan_digest: str = "") -> Change:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from compute.accounts.models import CloudAccount
+from core import secrets
+from identity.models import User
+from tests.conftest import MakeApi
 from tests.world import World
 
 
@@ -31,3 +37,31 @@ def test_secrets_move_to_the_newest_key(world: World, settings: object, capsys: 
     settings.SKYDECK_KEYRING = old  # type: ignore[attr-defined]
     with pytest.raises(CommandError, match="no key of the key ring"):
         call_command("rotate_secrets")
+
+
+@pytest.mark.parametrize(
+    ("verb", "before"),
+    [
+        ("sync", {}),
+        ("enable", {"enabled": False}),
+        ("disable", {}),
+        ("enable-auto-sync", {}),
+        ("disable-auto-sync", {"enable_auto_sync": True}),
+    ],
+)
+def test_a_verb_that_compares_versions_opens_no_secret(
+    world: World, api: MakeApi, admin: User, monkeypatch: pytest.MonkeyPatch, verb: str, before: dict[str, Any]
+) -> None:
+    """`If-Match` reads the version alone, whether it fits or not."""
+    CloudAccount.objects.filter(pk=world.account.pk).update(**before)
+    client, url = api(admin), f"/api/compute/cloudaccounts/{world.account.pk}/"
+    opened: list[str] = []
+    monkeypatch.setattr(secrets, "decrypt", lambda text: opened.append(text))
+    tag = client.get(url).headers["ETag"]
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.post(f"{url}{verb}/", {}, HTTP_IF_MATCH=tag)
+        old = client.post(f"{url}{verb}/", {}, HTTP_IF_MATCH=f'W/"{world.account.pk}-9999"')
+    assert answer.status_code in (200, 202), answer.json()
+    assert old.status_code == 412
+    assert opened == []
+    assert [q["sql"] for q in captured if q["sql"].startswith("SELECT") and '"secret"' in q["sql"]] == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
-from compute.accounts import opening
+from compute.accounts import opening, rules
 from compute.accounts import services as accounts
 from compute.accounts.console.forms import AccountForm
 from compute.accounts.models import CloudAccount, CloudProvider
@@ -21,11 +22,13 @@ from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject
 from compute.regions.models import CloudRegion
 from compute.sync.models import SyncRun
+from core.admin.site import site
 from core.engine.plan import Plan
 from core.errors import ConflictError, InputParameterError, MissingParameterError, PlanChangedError
 from core.tasks import services as tasks
 from core.tasks.models import Task
 from core.tasks.runner import run_task
+from identity.models import User
 from tests.world import REGION, World, ended
 
 OTHERS: dict[str, Any] = {
@@ -120,6 +123,66 @@ def test_a_login_that_was_changed_during_the_test_is_a_conflict(
     with pytest.raises(ConflictError):
         accounts.account_update(world.account, actor=world.actor, regions=[REGION])
     assert CloudAccount.objects.get(pk=world.account.pk).regions == []
+
+
+# --- what a refusal and a good test tell
+
+
+def application(world: World, roles: tuple[str, ...] = ("member",)) -> dict[str, Any]:
+    user = world.cloud.user("robot", "robot-secret", {world.cloud_project: "member"})
+    id = world.cloud.application_credential(user, world.cloud_project, "app-secret", roles)
+    return {
+        "provider": "memory", "access_url": world.account.access_url, "auth_kind": "application_credential",
+        "application_credential_id": id, "secret": "app-secret",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"), [("application_credential_id", "application_credential_id"), ("secret", "secret")]
+)
+def test_the_half_of_an_application_credential_that_is_wrong_is_named(world: World, wrong: str, field: str) -> None:
+    login = application(world)
+    bad = {**login, wrong: "something-else"}
+    found = accounts.account_test(actor=world.actor, **bad)
+    assert found.problem is not None and found.problem.field == field
+    with pytest.raises(InputParameterError) as refused:
+        accounts.account_create(actor=world.actor, domain=world.domain, name="robot", **bad)
+    assert refused.value.field == field
+    made = accounts.account_create(actor=world.actor, domain=world.domain, name="robot", **login).resource
+    with pytest.raises(InputParameterError) as refused:
+        accounts.account_update(made, actor=world.actor, **{"secret": "app-secret", wrong: "something-else"})  # type: ignore[arg-type]
+    assert refused.value.field == field
+
+
+ROLES = [
+    (("reader",), True), (("load-balancer_observer",), True), (("load-balancer_global_observer", "reader"), True),
+    (("member",), False), (("member", "reader"), False), (("admin",), False), (("reader", "our-own-role"), False),
+    (("our-own-reader",), False), (("load-balancer_member", "load-balancer_observer"), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("held", "reads"), ROLES)
+def test_a_login_that_can_only_read_is_told(
+    world: World, admin: User, client: Client, held: tuple[str, ...], reads: bool
+) -> None:
+    """At the test, at the registration and on the account's page; by the names of the roles and no guess beyond them."""
+    login = application(world, held)
+
+    def told(warnings: Any) -> bool:
+        return any("This login can only read" in one for one in warnings)
+
+    assert told(accounts.account_test(actor=world.actor, **login).warnings) is reads
+    change = accounts.account_create(actor=world.actor, domain=world.domain, name="robot", **login)
+    assert told(change.warnings) is reads
+    client.force_login(admin)
+    url = site.url_of("cloudaccount", change.resource.pk)
+    assert told([client.get(url).content.decode()]) is reads
+    CloudAccount.objects.filter(pk=change.resource.pk).update(read_only=True)
+    assert not told([client.get(url).content.decode()]), "nothing is sent through it"
+
+
+def test_a_login_that_tells_no_roles_is_not_guessed_at() -> None:
+    assert rules.reading_words([]) == ""
 
 
 # --- dry runs (B9)

@@ -15,6 +15,7 @@ from compute.accounts.models import CloudAccount
 from compute.sync.models import SyncRun
 from compute.sync.rounds import account_round
 from core.errors import InputParameterError, InvalidStatusError
+from core.tasks import services as tasks
 from core.tasks.models import Task
 from tests.world import World
 
@@ -96,12 +97,46 @@ def test_rule_55_who_fails_again_and_again_is_left_alone_for_two_hours(world: Wo
     assert account_round() == 1
 
 
-@given(connected=st.booleans(), errors=st.integers(0, 20), hours=HOURS)
-def test_rule_55_in_general(connected: bool, errors: int, hours: float) -> None:
+@given(errors=st.integers(0, 20), hours=HOURS)
+def test_rule_55_in_general(errors: int, hours: float) -> None:
     last = NOW - timedelta(hours=hours)
-    waits = not rules.should_probe(connected=connected, errors=errors, last=last, now=NOW)
-    assert waits == (not connected and errors >= 5 and timedelta(hours=hours) <= timedelta(hours=2))
-    assert rules.should_probe(connected=connected, errors=errors, last=None, now=NOW)
+    waits = not rules.should_probe(errors=errors, last=last, now=NOW)
+    assert waits == (errors >= 5 and timedelta(hours=hours) <= timedelta(hours=2))
+    assert rules.should_probe(errors=errors, last=None, now=NOW)
+
+
+@pytest.mark.parametrize("end", ["lost", "cancelled", "failed"])
+def test_rule_56_a_sync_that_came_to_no_end_was_one(world: World, end: str) -> None:
+    """Not begun again at the next round: the interval passes first."""
+    long_ago(world)
+    account_of(world, enable_auto_sync=True, sync_interval_seconds=3600)
+    assert account_round() == 1
+    tasks.end(Task.objects.get(kind="account.sync", state="queued"), end)
+    assert account_round() == 0
+    account_of(world, last_auto_sync_at=ago(hours=1, seconds=1))
+    assert account_round() == 1
+    assert Task.objects.filter(kind="account.sync", state="queued").exists()
+
+
+def test_rule_55_syncs_that_are_lost_again_and_again_are_left_alone_for_two_hours(world: World) -> None:
+    account_of(world, enable_auto_sync=True, sync_interval_seconds=300)
+    for lost in range(1, 6):
+        long_ago(world)
+        account_of(world, last_auto_sync_at=ago(minutes=10))
+        assert account_round() == 1
+        problem = {"detail": "Its worker was lost."}
+        tasks.end(Task.objects.get(kind="account.sync", state="queued"), "lost", problem=problem)
+        row = account_of(world)
+        assert (row.error_count, row.last_error, row.sync_status) == (lost, problem, "idle")
+        assert row.status == "connected", "the cloud has not failed"
+    long_ago(world)
+    account_of(world, last_auto_sync_at=ago(hours=1))
+    assert account_round() == 0
+    account_of(world, last_auto_sync_at=ago(hours=2, seconds=1))
+    assert account_round() == 1
+    world.work()
+    row = account_of(world)
+    assert (row.error_count, row.last_error, row.last_sync_state) == (0, None, "complete")
 
 
 @given(interval=st.integers(0, 10_000), seconds=st.integers(0, 20_000))

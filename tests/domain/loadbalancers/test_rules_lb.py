@@ -14,6 +14,7 @@ from compute.loadbalancers import services
 from compute.loadbalancers.models import BackendGroup, Listener, LoadBalancer
 from compute.loadbalancers.serializers import LoadBalancerCreateSerializer, LoadBalancerUpdateSerializer
 from compute.networks.models import Network, Vpc
+from compute.regions.models import CloudRegion
 from core.errors import (
     ConflictError,
     DuplicateNameError,
@@ -46,11 +47,15 @@ def body_errors(serializer: Any, world: World, data: dict[str, Any], **context: 
 
 
 def test_lb_c1_region_comes_from_the_network(world: World) -> None:
-    """As amended: networks are subnets of one region, so no other way to name the region is offered."""
+    """As amended: networks are subnets of one region; naming that too helps to find them, and has to agree."""
     lb = world.created(listeners=[])
     assert lb.region == world.network.region and lb.region.name == REGION
-    errors = body_errors(LoadBalancerCreateSerializer, world, {"zone": "az1", "vpc": "front", "cloudregion": REGION})
-    assert {"zone", "vpc", "cloudregion"} <= set(errors)
+    errors = body_errors(LoadBalancerCreateSerializer, world, {"zone": "az1", "vpc": "front"})
+    assert {"zone", "vpc"} <= set(errors)
+    assert world.created("named", cloudregion=lb.region, listeners=[]).region == lb.region
+    other = CloudRegion.objects.create(manager=world.manager, name="Two", external_id="Two")
+    problem = refused(InputParameterError, "cloudregion", lambda: world.create("other", cloudregion=other))
+    assert problem.detail == "The network “front-v4” does not lie in this region “Two”."
 
 
 def test_lb_c4_network_is_needed_and_known(world: World) -> None:
@@ -61,9 +66,10 @@ def test_lb_c4_network_is_needed_and_known(world: World) -> None:
     assert caught.value.field == "network"
 
 
-def test_lb_c5_manager_is_needed_and_known(world: World) -> None:
+def test_lb_c5_manager_is_the_networks_if_left_out_and_known(world: World) -> None:
+    lb = world.created(manager=None, listeners=[])
+    assert lb.manager == world.manager
     given = {"name": "x", "network": str(world.network.pk)}
-    assert body_errors(LoadBalancerCreateSerializer, world, given)["manager"][0].code == "required"
     with pytest.raises(ResourceNotFoundError) as caught:
         body_errors(LoadBalancerCreateSerializer, world, {**given, "manager": "nowhere"})
     assert caught.value.field == "manager"

@@ -215,7 +215,7 @@ def test_a18_a_deleted_application_credential_is_one_login_and_then_silence(fake
     for _ in range(4):
         with pytest.raises(Unauthorised) as caught:
             list(cloud.region("R1").balancer.balancers())
-    assert caught.value.field == "secret"
+    assert caught.value.field == "application_credential_id"
     assert "Could not find Application Credential" in caught.value.cause
     assert fake.sent("POST", "/auth/tokens") == 2
     assert fake.sent("GET", "/loadbalancers") == 2
