@@ -113,6 +113,10 @@ PREPARED: dict[tuple[str, str], Prepared] = {
     ("compute.cloudaccounts", "disable"): lambda w: (account(w), {}),
     ("compute.cloudaccounts", "enable-auto-sync"): lambda w: (account(w), {}),
     ("compute.cloudaccounts", "disable-auto-sync"): lambda w: (account(w, enable_auto_sync=True), {}),
+    ("compute.cloudaccounts", "update-credential"): lambda w: (account(w), {"secret": "operator-secret"}),
+    ("compute.cloudaccounts", "change-project"): lambda w: (
+        account(w), {"project": Project.objects.create(domain=w.domain, name="other")},
+    ),
     ("compute.loadbalancers", "status"): lambda w: (balancer(w), {"status": "disabled"}),
     ("compute.loadbalancers", "syncstatus"): lambda w: (balancer(w), {}),
     ("compute.loadbalancers", "associate-eip"): lambda w: (balancer(w), {"eip": address(w)}),
