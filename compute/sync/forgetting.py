@@ -18,6 +18,7 @@ from compute.projects.models import ExternalProject
 from core.access import product_actor
 from core.audit.services import entry, record, record_many
 from core.errors import InternalError, InvalidStatusError
+from core.tasks import services as tasks
 from core.tasks.models import CANCELLED, DONE, OPEN, Task
 from core.tasks.registry import Job, Later, register
 from core.tasks.runner import Context
@@ -45,6 +46,7 @@ def delete_account(context: Context) -> Later | None:
         projects = ExternalProject.objects.filter(account=account, deleted_at=None)
         _forget(context, with_account(projects.select_related("project"), "account"), now)
         CloudAccount.objects.filter(pk=account.pk).update(deleted_at=now, secret="", sync_status=SyncStatus.IDLE)
+        tasks.settle_all(account.pk)
     return None
 
 

@@ -22,7 +22,7 @@ from core.engine.writing import Change, writing
 from core.errors import InvalidStatusError, PlanChangedError
 from core.ids import new_id
 from core.tasks import doorbell, guards, registry
-from core.tasks.models import CANCELLED, OPEN, QUEUED, WAITING, Line, Task, TaskEvent, TaskStep
+from core.tasks.models import CANCELLED, FAILED, LOST, OPEN, QUEUED, WAITING, Line, Task, TaskEvent, TaskStep
 from core.tasks.storable import fitting
 from core.tasks.turns import first_of
 
@@ -231,6 +231,11 @@ def settle(task: Task) -> None:
     _refuse(guards.can_settle(task))
     if not Task.objects.filter(pk=task.pk, state=task.state, settled_at=None).update(settled_at=Now()):
         raise InvalidStatusError("This task was already run again or taken back.")
+
+
+def settle_all(resource_id: uuid.UUID) -> None:
+    """What the tasks of something could not do is nobody's business any more: it is gone. Inside the transaction that ends it."""
+    Task.objects.filter(resource_id=resource_id, state__in=(FAILED, LOST), settled_at=None).update(settled_at=Now())
 
 
 def _locked(task: Task) -> Task:

@@ -38,7 +38,8 @@ def refused(console: Console, ground: Ground, balancer: Json, port: int) -> Json
     made = [s["sentence"] for s in task["steps"] if s["state"] == "done"]
     assert problem["done"] == made and made[0].startswith(f"Create backend group more-{port}")
     listener = console.one("compute/loadbalancerlisteners", listener_port=port)
-    assert listener["status"] == "create_failed" and listener["failure"]["cause"] == f"{WORDS}Listener"
+    # It does not take traffic before all of its group is there: it waits, and says for what.
+    assert listener["status"] == "create_failed" and listener["failure"]["cause"] == f"{WORDS}Member"
     rows = console.rows("compute/loadbalancerbackends", port=port)
     assert sorted(row["status"] for row in rows) == ["create_failed", "create_failed", "enabled"]
     causes = {row["members"][0]["failure"]["cause"] for row in rows if row["status"] == "create_failed"}

@@ -16,6 +16,7 @@ from compute.loadbalancers.choices import Association, Status
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from core.access import Actor
 from core.audit.services import entry, record_many
+from core.tasks import services as tasks
 
 
 def bury(rows: Iterable[Any], now: datetime, *, actor: Actor, task_id: Any) -> None:
@@ -106,6 +107,7 @@ def bury_tree(lb: LoadBalancer, now: datetime, *, actor: Actor, task_id: Any) ->
         delete_requested_at=lb.delete_requested_at or now, provisioning_status="DELETED"
     )
     lb.deleted_at = now
+    tasks.settle_all(lb.pk)
 
 
 def _free_addresses(lb: LoadBalancer, actor: Actor, task_id: Any) -> None:

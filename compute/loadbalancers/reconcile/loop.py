@@ -81,6 +81,7 @@ class Reconciler:
         failed = TaskStep.objects.filter(task=self.task, state=TaskStep.FAILED, problem__isnull=False)
         self.refused: dict[str, Problem] = {s.mark: Remembered(s.problem or {}) for s in failed}
         self.refused_rows: set[str] = set()
+        self.reasons: dict[str, Problem] = {}  # why, by row, of those that were refused in this run
         self.echoes: set[str] = set()  # marks of steps that were refused as doubles and looked for
         self.deletion_sent = False  # in this run: what is not there after it is gone
         # Rows of the change set that the cloud has not any more, and what they are called: also in an earlier run.
@@ -411,7 +412,10 @@ class Reconciler:
 
     def _leave_out(self, batch: Sequence[Step]) -> None:
         for step in batch:
-            problem = Problem(f"{_not_done(step)}: {LEFT_OUT[step.verb]}.")
+            first = next((self.reasons[row] for s in batch for row in s.needs if row in self.reasons), None)
+            problem = Problem(
+                f"{_not_done(step)}: {LEFT_OUT[step.verb]}.", cause=first.cause if first is not None else ""
+            )
             with self.context.owning():
                 storing.refused(step, problem)
             self._count_out(step, problem)
@@ -419,6 +423,7 @@ class Reconciler:
     def _count_out(self, step: Step, problem: Problem) -> None:
         self.refused[step.mark] = problem
         self.refused_rows.add(step.row)
+        self.reasons[step.row] = problem
         self.context.step_failed(step.mark, problem)
 
     def _gone(self) -> Problem:

@@ -76,6 +76,7 @@ def test_a_new_listener_waits_for_all_of_its_new_group(world: World) -> None:
     assert [state for state, _ in steps_of(change)] == ["done", "done", "failed", "failed"]
     row = listener(lb, 81)
     assert row.status == "create_failed" and "what it needs" in (row.failure or {})["detail"]
+    assert "Quota has been met" in (row.failure or {})["cause"]
     assert world.count()["listener"] == 0
 
 
@@ -357,3 +358,14 @@ def test_the_plan_says_that_something_is_missing(world: World) -> None:
     world.cloud.remove(REGION, "listener", listener(lb, 80).external_id)
     plan = preview(lambda: services.listener_update(listener(lb, 80), actor=world.actor, connection_limit=500))
     assert not plan.steps and "missing at the cloud" in " ".join(plan.warnings)
+
+
+def test_what_could_not_be_done_to_something_that_is_gone_alarms_nobody(world: World) -> None:
+    lb = world.created()
+    world.cloud.faults.add(kind="refuse", method="PUT", path="*/members/*", status=400, words="no", times=1)
+    change = services.backend_update(backend(lb, "10.0.0.5"), actor=world.actor, weight=13)
+    world.work()
+    assert ended(change).state == "failed" and ended(change).settled_at is None
+    services.loadbalancer_delete(LoadBalancer.objects.get(pk=lb.pk), actor=world.actor, cascade=True)
+    world.work()
+    assert ended(change).settled_at is not None
