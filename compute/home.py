@@ -40,7 +40,7 @@ def part(request: HttpRequest) -> Contribution:
     """Three queries: accounts, balancers in trouble, counts of all kinds in one."""
     actor = actor_of(request)
     sees_accounts = actor.may("compute.cloudaccounts.list")
-    accounts = list(visible_to(CloudAccount.objects.for_list(), actor, "compute.cloudaccounts.list"))
+    accounts = list(visible_to(CloudAccount.objects.owned(), actor, "compute.cloudaccounts.list"))
     balancers = visible_to(LoadBalancer.objects.filter(deleted_at=None), actor, "compute.loadbalancers.list")
     troubled = list(
         balancers.annotate(unwell=fits(UNWELL), changed=fits(CHANGED_TREE))

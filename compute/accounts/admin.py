@@ -151,6 +151,9 @@ class CloudAccountAdmin(ResourceAdmin):
     empty_title = "No cloud is connected yet"
     empty_text = "Give Skydeck a login at an OpenStack cloud. It is tried first; then everything in the cloud is read, and nothing there is changed."
 
+    def list_rows(self) -> Any:
+        return CloudAccount.objects.owned()
+
     def states(self, obj: CloudAccount) -> list[Badge]:
         return account_states(obj)
 

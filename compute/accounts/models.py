@@ -30,10 +30,10 @@ def with_account(rows: Rows, path: str = "manager__account") -> Rows:
 
 
 def _counted(kind: str) -> Any:
-    """How many live rows of a kind lie below the list's account. `kind`: what a subaccount calls them; the families themselves
-    are above this one."""
-    rows = CloudProvider._base_manager.filter(**{f"{kind}__deleted_at": None})
-    return count_of(rows, "account", distinct=kind)
+    """How many live rows of a kind lie below the list's account. `kind`: what a subaccount calls them, as their families are
+    above this one."""
+    model: Any = CloudProvider._meta.get_field(kind).related_model
+    return count_of(model._base_manager.filter(deleted_at=None), "manager__account")
 
 
 class AccountQuerySet(models.QuerySet["CloudAccount"]):
@@ -41,14 +41,18 @@ class AccountQuerySet(models.QuerySet["CloudAccount"]):
         """Rows whose secret stays in the database until `accounts.opening` fetches it."""
         return self.defer("secret")
 
+    def owned(self) -> AccountQuerySet:
+        """Accounts that there are, with their owners."""
+        return self.sealed().filter(deleted_at=None).select_related("domain", "project")
+
     def for_list(self) -> AccountQuerySet:
-        """With what a list row shows: owners, and counts of what lies below it, each a sub-query (spec 1.6)."""
-        rows = self.sealed().filter(deleted_at=None).select_related("domain", "project")
-        projects = CloudAccount.objects.filter(external_projects__deleted_at=None)
-        return rows.annotate(
+        """With what a list row of the API and a page show: owners, and how much lies below it, each a sub-query (spec 1.6)."""
+        regions: Any = CloudProvider._meta.get_field("cloudregions").related_model
+        projects: Any = CloudAccount._meta.get_field("external_projects").related_model
+        return self.owned().annotate(
             cloudprovider_count=count_of(CloudProvider._base_manager.all(), "account"),
-            region_count=count_of(CloudProvider._base_manager.all(), "account", distinct="cloudregions"),
-            external_project_count=count_of(projects, "pk", distinct="external_projects"),
+            region_count=count_of(regions._base_manager.all(), "manager__account"),
+            external_project_count=count_of(projects._base_manager.filter(deleted_at=None), "account"),
             vpc_count=_counted("vpcs"),
             network_count=_counted("networks"),
             eip_count=_counted("eips"),

@@ -42,7 +42,7 @@ class CloudAccountViewSet(ResourceViewSet):
     delete_service = services.account_delete
     preview = previews.preview
     actions = ACCOUNT_ACTIONS
-    questions = ("test_connectivity", "test_new_login")
+    questions = ("test_connectivity", "test_new_login", "change_owner")
     guards = {"update": guards.not_deleting, "delete": guards.can_delete}
 
     @extend_schema(
@@ -51,8 +51,8 @@ class CloudAccountViewSet(ResourceViewSet):
     @route(detail=True, methods=["post"], url_path="test-connectivity", url_name="test-connectivity")
     def test_connectivity(self, request: Request, pk: str) -> Response:
         """Tries every service needed and says which endpoint answered how (rule 35). Stores nothing."""
-        account = self.get_object()
-        return self._tried(LoginSerializer, account=account)
+        parameters.check_known(request.query_params, ())
+        return self._tried(LoginSerializer, account=self.get_object())
 
     @extend_schema(
         request=NewLoginSerializer, responses=TestResultSerializer, summary="Try a login that no account has yet"
@@ -60,11 +60,11 @@ class CloudAccountViewSet(ResourceViewSet):
     @route(detail=False, methods=["post"], url_path="test-connectivity", url_name="test-new-login")
     def test_new_login(self, request: Request) -> Response:
         """The same for an account that is not registered yet."""
+        parameters.check_known(request.query_params, ())
         self.actor.require(f"{self.right}.create")
         return self._tried(NewLoginSerializer)
 
     def _tried(self, serializer: type[LoginSerializer], **given: Any) -> Response:
-        parameters.check_known(self.request.query_params, ())
         result = services.account_test(actor=self.actor, **given, **self._read_body(serializer))
         if not result.ok:
             raise refusal_of(result)
@@ -74,6 +74,7 @@ class CloudAccountViewSet(ResourceViewSet):
     @route(detail=True, methods=["post"], url_path="change-owner", url_name="change-owner")
     def change_owner(self, request: Request, pk: str) -> Response:
         """Rule 40: an account is never given to an owner of its own."""
+        parameters.check_known(request.query_params, ())
         raise ForbiddenError(
             f"The account “{self.get_object()}” has no owner of its own.",
             hint="Use change-project: the account's domain follows its project.",

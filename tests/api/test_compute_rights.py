@@ -193,6 +193,11 @@ def test_verbs_need_their_own_right(ground: Ground, verb: str) -> None:
     assert ground["project"].post(url, args).status_code == (409 if verb == "associate-eip" else 202)
 
 
+ACCOUNT_VERBS = (
+    "sync", "enable", "disable", "test-connectivity", "update-credential", "change-project", "change-owner",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("role", ["project", "reader", "neighbour"])
 def test_accounts_are_not_a_projects(ground: Ground, role: str) -> None:
     client, account = ground[role], ground.world.account
@@ -201,7 +206,7 @@ def test_accounts_are_not_a_projects(ground: Ground, role: str) -> None:
         client.post(at("cloudaccounts"), ground.body("cloudaccounts")),
         client.patch(url, {"description": "mine"}),
         client.delete(url),
-        *(client.post(f"{url}{verb}/", {}) for verb in ("sync", "enable", "disable", "test-connectivity")),
+        *(client.post(f"{url}{verb}/", {}) for verb in ACCOUNT_VERBS),
     ):
         body = problem(response, 403, "ForbiddenError")
         assert body["right"].startswith("compute.cloudaccounts.") and "domain_admin" in body["detail"]
@@ -216,7 +221,7 @@ def test_an_account_belongs_to_its_domain(ground: Ground, other_domain: Domain) 
         client.get(url),
         client.patch(url, {"description": "mine"}),
         client.delete(url),
-        *(client.post(f"{url}{verb}/", {}) for verb in ("sync", "enable", "disable", "test-connectivity")),
+        *(client.post(f"{url}{verb}/", {}) for verb in ACCOUNT_VERBS),
     ):
         problem(response, 404, "ResourceNotFoundError")
     response = client.post(at("cloudaccounts"), {**ground.body("cloudaccounts"), "domain": ground.world.domain.name})

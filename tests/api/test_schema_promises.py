@@ -86,6 +86,7 @@ def bulk_verbs() -> Iterator[tuple[str, dict[str, Any]]]:
 BULK = dict(bulk_verbs())
 BODIES: dict[str, dict[str, Any]] = {
     "/api/compute/loadbalancers/delete/": {"cascade": True}, "/api/compute/loadbalancers/status/": {"status": "disabled"},
+    "/api/compute/cloudaccounts/change-project/": {"project": "shop-project"},
 }  # fmt: skip
 
 
