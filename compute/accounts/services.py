@@ -191,7 +191,7 @@ def account_create(
     draft = _draft(_login_of(login), provider=provider)
     rules.check_brand(brand or BRANDS.get(provider, provider), provider)
     _check_name_free(draft, domain=domain, name=name)
-    check_login_free(draft, actor=actor)
+    check_login_free(draft, actor=actor, tried=False)
     result = _tried(draft, actor=actor)
     with _writing(draft, actor=actor) as done:
         _check_still_free(draft, result, actor=actor)
@@ -326,7 +326,7 @@ def _tried_change(account: CloudAccount, login: Mapping[str, Any], *, actor: Act
     """An account with this change of its login, which was tried and is nobody else's; and what the test found."""
     draft = _draft(login, provider=account.provider, base=account)
     draft.pk = account.pk
-    check_login_free(draft, actor=actor)
+    check_login_free(draft, actor=actor, tried=False)
     return draft, _tried(draft, actor=actor)
 
 

@@ -30,12 +30,17 @@ def hold_logins() -> None:
     hold(LOGINS)
 
 
-def check_login_free(draft: CloudAccount, *, actor: Actor) -> None:
-    """Rule 8 of 1.4, for a new account and for a changed login. Raises `ConflictError`."""
+def check_login_free(draft: CloudAccount, *, actor: Actor, tried: bool = True) -> None:
+    """Rule 8 of 1.4, for a new account and for a changed login. Raises `ConflictError`.
+
+    A login that was not `tried` yet is compared with the accounts that the actor may see alone: whoever does not know its secret
+    shall not learn whether somebody else has it here.
+    """
     # Whether there is one is asked first: of one that comes in between, at least the name is known then.
     taken = list(_others(draft).filter(login_key=key_of(draft)).values_list("pk", flat=True))
     seen = visible_to(_others(draft).filter(pk__in=taken), actor, RIGHT).values_list("name", flat=True).first()
-    rules.check_not_registered(taken=bool(taken), by=seen or "")
+    if tried or seen:
+        rules.check_not_registered(taken=bool(taken), by=seen or "")
 
 
 def check_nobody_there(draft: CloudAccount, info: AccountInfo, *, actor: Actor) -> tuple[str, ...]:

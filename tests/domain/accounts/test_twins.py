@@ -16,7 +16,7 @@ from compute.clouds.memory import Outside
 from compute.clouds.memory.account import Account
 from compute.clouds.specs import AccountInfo
 from core.access import Actor
-from core.errors import ConflictError
+from core.errors import ConflictError, Problem
 from identity.directory.models import Domain, User
 from tests.world import World
 
@@ -71,6 +71,17 @@ def test_rule_8_an_account_that_one_may_not_see_is_not_named(
         register(world, actor=actor(stranger), domain=other_domain)
     assert world.account.name not in str(refused.value.as_dict())
     assert "somebody else" in refused.value.detail
+
+
+def test_rule_8_who_does_not_know_the_secret_learns_nothing_of_others_accounts(
+    world: World, other_domain: Domain, stranger: User, actor: Any
+) -> None:
+    told = []
+    for username in ("operator", "nobody"):
+        with pytest.raises(Problem) as refused:
+            register(world, actor=actor(stranger), domain=other_domain, username=username, secret="wrong")
+        told.append((type(refused.value), refused.value.detail.replace(username, "")))
+    assert told[0] == told[1]
 
 
 def test_rule_8_what_is_forgotten_may_be_registered_again(world: World) -> None:
