@@ -1,5 +1,5 @@
 """A unique constraint of the database, as a sentence: for the few moments in which two people do the same thing at once and
-both pass the check that comes before it. No other place reads a database's own words.
+both pass the check that comes before it, or meet each other in the database. No other place reads a database's own words.
 """
 
 from __future__ import annotations
@@ -8,12 +8,25 @@ import re
 from collections.abc import Iterator
 
 from django.apps import apps
-from django.db import IntegrityError
+from django.db import IntegrityError, OperationalError
 from django.db.models import Model, UniqueConstraint
 
-from core.errors import DuplicateNameError, DuplicateResourceError, Problem
+from core.errors import DuplicateNameError, DuplicateResourceError, Problem, ResourceBusyError
 
 SQLITE_COLUMNS = re.compile(r"UNIQUE constraint failed: (\w+(?:\.\w+)+(?:, \w+(?:\.\w+)+)*)$")
+
+
+# PostgreSQL's codes for "deadlock detected" and "could not serialize"; SQLite has words alone.
+LOST_RACES = ("40P01", "40001")
+
+
+def lost_race(error: OperationalError) -> ResourceBusyError | None:
+    """The problem when the database took this change back in favour of another one at the same moment; None for other troubles
+    of a database."""
+    code = getattr(error.__cause__, "pgcode", None)
+    if code not in LOST_RACES and "database is locked" not in str(error):
+        return None
+    return ResourceBusyError("Somebody else is changing this at this moment; nothing was stored.", hint="Try again.")
 
 
 def clash_of(error: IntegrityError) -> Problem | None:

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, OperationalError, models, transaction
 
 from core.engine.changes import check_version
-from core.engine.clashes import clash_of
+from core.engine.clashes import clash_of, lost_race
 from core.idempotency import services as idempotency
 from core.tasks.models import Task
 
@@ -78,3 +78,8 @@ def writing() -> Iterator[Callable[..., Change]]:
         if clash is None:
             raise
         raise clash from error
+    except OperationalError as error:
+        race = lost_race(error)
+        if race is None:
+            raise
+        raise race from error

@@ -87,7 +87,10 @@ def _insert(kind: str, *, actor: Actor, delay: float = 0.0, line: str, **values:
         deadline=after(delay) + job.limit,
         **values,
     )
-    Line.objects.bulk_create([Line(name=line)], ignore_conflicts=True)
+    # Only where it is not there: an insert that is ignored waits for whoever has the line, and that one may wait for the
+    # resource, which is locked here.
+    if not Line.objects.filter(name=line).exists():
+        Line.objects.bulk_create([Line(name=line)], ignore_conflicts=True)
     task.save(force_insert=True)
     task.refresh_from_db(fields=["due_at", "rung_at", "deadline"])
     transaction.on_commit(lambda: doorbell.ring(task.pk, task.queue, seconds=delay), robust=True)

@@ -137,7 +137,7 @@ def test_account_by_application_credential_needs_its_own_fields(
     }
     post(client, world, ACCOUNTS, body, 400, MISSING, field="application_credential_id")
     refusal = post(client, world, ACCOUNTS, {**body, "application_credential_id": "made-up"}, 400, INPUT,
-                   field="secret")  # fmt: skip
+                   field="application_credential_id")  # fmt: skip
     assert "application credential" in refusal["detail"] and refusal["cause"]
 
 
