@@ -165,7 +165,10 @@ class Writes(Resource):
             raise InputParameterError("“ids” has to be a list of ids.", field="ids")
         if len(given) > MOST_IDS:
             raise InputParameterError(f"“ids” takes {MOST_IDS} ids at most.", field="ids")
-        return list(dict.fromkeys(given))
+        first: dict[str, str] = {}
+        for one in given:
+            first.setdefault(one.lower(), one)  # an id in capitals is the same
+        return list(first.values())
 
     def _expected_version(self, obj: Any) -> int | None:
         """The version that `If-Match` speaks of; the service compares it inside its transaction."""

@@ -432,3 +432,9 @@ def test_an_unchanged_tree_needs_no_task(world: World, tree: LoadBalancer, clien
     change = world.create("third")
     world.work()
     assert ended(change).state == "done"
+
+
+def test_an_id_that_is_spelt_in_two_ways_is_one_object(world: World, api: MakeApi, admin: User) -> None:
+    lb = world.created(listeners=[])
+    answer = api(admin).post(f"{BALANCERS}syncstatus/", {"ids": [str(lb.pk), str(lb.pk).upper(), str(lb.pk)]})
+    assert [row["id"] for row in answer.json()["results"]] == [str(lb.pk)]

@@ -16,6 +16,7 @@ from core.engine.clashes import lost_race
 from core.errors import Problem
 from core.tasks import services as tasks
 from core.tasks.models import OPEN, Task
+from core.tasks.runner import run_task
 from tests.world import World
 
 
@@ -31,9 +32,13 @@ def test_changes_and_ends_of_tasks_never_wait_for_each_other_in_a_circle(committ
         for task in Task.objects.filter(line=lb.line, state__in=OPEN)[:2]:
             tasks.cancel(task, actor=world.actor)
 
+    def work(number: int) -> None:
+        for pk in Task.objects.filter(line=lb.line, state__in=OPEN).order_by("id").values_list("pk", flat=True)[:1]:
+            run_task(pk)
+
     def often(call: Callable[[int], Any], first: int) -> None:
         try:
-            for number in range(first, first + 15):
+            for number in range(first, first + 60):
                 try:
                     call(number)
                 except Problem as problem:
@@ -44,7 +49,10 @@ def test_changes_and_ends_of_tasks_never_wait_for_each_other_in_a_circle(committ
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=often, args=(call, n * 100)) for n, call in enumerate([change, cancel] * 4)]
+    threads = [
+        threading.Thread(target=often, args=(call, n * 100))
+        for n, call in enumerate([change, work, change, work, change, cancel])
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
