@@ -258,6 +258,13 @@ def test_what_is_mirrored_is_only_read(ground: Ground, resource: str) -> None:
     assert possible == ({"change-project"} if resource == "externalprojects" else set())
 
 
+@pytest.mark.parametrize("resource", ["cloudproviders", "cloudregions"])
+def test_rule_61_subaccounts_and_regions_come_with_their_account(ground: Ground, resource: str) -> None:
+    before = SEEN[resource][0].objects.count()
+    problem(ground["admin"].post(at(resource), {"name": "mine"}), 405, "MethodNotAllowedError")
+    assert SEEN[resource][0].objects.count() == before
+
+
 @pytest.mark.parametrize("field", ["project", "manager", "network", "eip"])
 def test_def_18_references_of_others_are_like_made_up_ones(ground: Ground, field: str, other_project: Project) -> None:
     """A body cannot be used to find out what others have: the answers differ in the id alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -191,6 +192,12 @@ def test_rule_88_a_project_that_is_switched_off_is_unknown(seeing_all: World) ->
     seeing_all.cloud.project("off", enabled=False)
     seeing_all.sync()
     assert rows(seeing_all)["off"].status == "unknown"
+
+
+def test_rule_89_one_row_for_one_id(world: World) -> None:
+    row = rows(world)["shop-project"]
+    with pytest.raises(IntegrityError), transaction.atomic():
+        ExternalProject.objects.create(account=world.account, external_id=row.external_id, name="twin")
 
 
 ids = st.integers(min_value=1, max_value=4)
