@@ -24,7 +24,7 @@ class ExternalProjectSerializer(ResourceSerializer):
         details = ("account", "provider", "project", "domain")
 
 
-class ChangeProjectSerializer(StrictSerializer):
+class NewOwnerSerializer(StrictSerializer):
     """The local project that shall own what is in a cloud project."""
 
     project = RefField(Project, right="identity.projects.get", required=False)

@@ -153,7 +153,9 @@ def test_def_19_nothing_answers_with_a_server_error(
 ) -> None:
     header = {"Authorization": f"Token {token_for(admin)}", "Accept-Encoding": "identity"}
     for operation in operations(resource):
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+        # A verb without parameters and body has nothing that could be wrong but the id, which is tried in any case.
+        wrongable = len(operation.body) or len(operation.query)
+        for mode in (GenerationMode.POSITIVE, *([GenerationMode.NEGATIVE] if wrongable else [])):
             with subtests.test(operation=operation.label, mode=mode.name):
                 put_to_the_test(operation, mode, ids, header)
 

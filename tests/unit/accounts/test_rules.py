@@ -239,11 +239,10 @@ def test_rule_14_odd_intervals(odd: int) -> None:
 def test_rule_55_back_off() -> None:
     two_hours = NOW - timedelta(hours=2)
     later = two_hours - timedelta(seconds=1)
-    for connected, errors, last, asked in (
-        (True, 9, NOW, True), (False, 4, NOW, True), (False, 5, NOW, False), (False, 5, None, True),
-        (False, 5, two_hours, False), (False, 5, later, True), (False, 9, later, True),
+    for errors, last, asked in (
+        (0, NOW, True), (4, NOW, True), (5, NOW, False), (5, None, True), (5, two_hours, False), (5, later, True), (9, later, True),
     ):  # fmt: skip
-        assert rules.should_probe(connected=connected, errors=errors, last=last, now=NOW) is asked
+        assert rules.should_probe(errors=errors, last=last, now=NOW) is asked
 
 
 def test_rule_56_due() -> None:
