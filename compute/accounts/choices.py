@@ -66,3 +66,11 @@ ENVIRONMENTS = {"openstack": Environment.PRIVATE, "memory": Environment.PRIVATE}
 FORCES_AUTO_CREATE = frozenset({"openstack"})
 # What filters can ask for.
 PROVIDERS, BRAND_WORDS = [(p, p) for p in BRANDS], [(b, b) for b in BRANDS.values()]
+
+
+class Resource(models.TextChoices):
+    """What a sync can be kept to (spec 1.7, range). Regions and external projects are always read: all else needs them."""
+
+    NETWORK = "network", "networks"
+    LOADBALANCER = "loadbalancer", "load balancers"
+    EIP = "eip", "elastic IPs"

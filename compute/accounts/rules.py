@@ -17,6 +17,7 @@ from core.errors import (
     InvalidStatusError,
     MissingParameterError,
     PlanChangedError,
+    ResourceNotFoundError,
     UnsupportedOperationError,
     several,
 )
@@ -232,6 +233,17 @@ def reading_words(roles: Collection[str]) -> str:
         f"This login can only read: its roles at the cloud are {words(sorted(roles))}. Changes will be refused there; give its "
         "user a role such as member, or mark the account as only to be read."
     )
+
+
+def check_range(regions: Collection[str], known: Collection[str]) -> None:
+    """Rule 26: a sync is kept to regions that the account has. Raises `ResourceNotFoundError` naming one that it has not."""
+    unknown = sorted(set(regions) - set(known))
+    if unknown:
+        raise ResourceNotFoundError(
+            f"This account has no region “{unknown[0]}”.",
+            field="regions",
+            hint=f"It has {words(sorted(known)) or 'none yet'}.",
+        )
 
 
 DEFAULT_INTERVAL, LEAST_INTERVAL, LONGEST_INTERVAL = 900, 300, 30 * 24 * 3600  # seconds

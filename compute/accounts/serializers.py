@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from compute.accounts.choices import AuthKind, DriftPolicy, Environment, Interface, SyncStatus
+from compute.accounts.choices import AuthKind, DriftPolicy, Environment, Interface, Resource, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
 from identity.models import Domain, Project
@@ -143,6 +143,15 @@ class SyncSerializer(StrictSerializer):
     """How an account is read."""
 
     force = serializers.BooleanField(required=False, help_text="Also where it is read by itself.")
+    regions = serializers.ListField(
+        child=serializers.CharField(max_length=128),
+        required=False,
+        max_length=100,
+        help_text="Names; all, if left out.",
+    )
+    resources = serializers.ListField(
+        child=serializers.ChoiceField(choices=Resource.choices), required=False, help_text="Everything, if left out."
+    )
 
 
 class ChangeProjectSerializer(StrictSerializer):

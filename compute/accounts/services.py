@@ -3,7 +3,7 @@ the test too, and rolls that transaction back (`rehearsing`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -423,11 +423,14 @@ def account_sync(
     *,
     actor: Actor,
     force: bool = False,
+    regions: Collection[str] = (),
+    resources: Collection[str] = (),
     accepted: Mapping[str, int] | None = None,
     plan_digest: str = "",
 ) -> Change:
-    """Read everything of the account from the cloud now; one run at a time (rules 19 to 23). `force`: although it is read by
-    itself. `accepted`: how many rows may go, by part, where so many missing ones would be held back otherwise."""
+    """Read the account from the cloud now; one run at a time (rules 19 to 23). `force`: although it is read by itself.
+    `regions` (names) and `resources` (`choices.Resource`): only these, none meaning all (rules 24 to 26). `accepted`: how many
+    rows may go, by part, where so many missing ones would be held back otherwise."""
     ensure(actor, f"{RIGHT}.sync", account)
     rules.check_no_plan(plan_digest)
     with _writing() as done:
@@ -439,7 +442,10 @@ def account_sync(
             running=_open_syncs(account),
             by_itself=account.enable_auto_sync and not force,
         )
-        return done(account, _start_sync(account, actor, accepted=dict(accepted or {})))
+        rules.check_range(regions, {*account.endpoints, *account.regions})
+        covers = {"regions": sorted(set(regions)), "resources": sorted(set(resources))}
+        covers = {name: only for name, only in covers.items() if only}
+        return done(account, _start_sync(account, actor, accepted=dict(accepted or {}), covers=covers))
 
 
 def account_auto_sync(account: CloudAccount, *, actor: Actor) -> Change:

@@ -11,12 +11,13 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from compute.console import related, simple_badge
+from compute.regions.console.pages import READ, ReadRegionPage
 from compute.regions.models import CloudRegion
 from core.access import Actor
 from core.admin.actors import actor_of
 from core.admin.filters import related_filter
 from core.admin.markup import NOTHING, code, moment
-from core.admin.parts import Fact, Facts, Table
+from core.admin.parts import Fact, Facts, Offer, Table
 from core.admin.resource import ResourceAdmin
 from core.admin.site import site
 from core.admin.tones import Badge
@@ -31,6 +32,8 @@ class CloudRegionAdmin(ResourceAdmin):
     list_display = ("state", "name", "account", "read", "twin")
     list_filter = (related_filter("account", "account", "manager__account"),)
     search_fields = ("name", "manager__account__name")
+    pages = (("<uuid:object_id>/read/", ReadRegionPage, "read"),)
+    offers = (Offer("Read this region", "read", READ, icon="sync", post=True),)
     empty_title = "No region yet"
     empty_text = "Regions come with the first sync of a cloud account."
 

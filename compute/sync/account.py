@@ -54,10 +54,12 @@ def read_account(reading: Reading) -> None:
     names = [r for r in info.regions if not account.regions or r in account.regions]
     reading.part("", "regions", partial(_regions, reading, names, info))
     for name, lost in _lost_regions(reading, info.regions):
+        if not reading.reads(name):
+            continue
         reading.part(name, "all", partial(_not_offered, lost))
     reading.part("", "projects", lambda part: read_projects(reading, part, cloud.account.projects()))
     scopes = _scopes(reading, info)
-    regions = list(CloudRegion.objects.filter(manager=manager, name__in=names))
+    regions = [r for r in CloudRegion.objects.filter(manager=manager, name__in=names) if reading.reads(r.name)]
     for done, region in enumerate(regions):
         if region.same_as:
             note = READ_TWICE.format(same=region.same_as)
@@ -85,6 +87,8 @@ def _scopes(reading: Reading, info: AccountInfo) -> Scopes:
 
 def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPort) -> None:
     for kind, reader, model in KINDS:
+        if not reading.reads(region.name, kind):
+            continue
         rows = model.objects.filter(manager=reading.manager, region=region, deleted_at=None)
         reading.part(
             region.name,
@@ -92,6 +96,8 @@ def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPo
             lambda part, reader=reader: reader(reading, scopes, part, region, ports).read(),  # type: ignore[misc]
             known=rows.exists,
         )
+    if reading.run.covers.get("resources"):
+        return  # only a part of it was read
     with reading.context.owning():
         CloudRegion.objects.filter(pk=region.pk).update(last_sync_at=timezone.now())
 

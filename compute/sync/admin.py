@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from compute.console import related
-from compute.sync.console import ACCEPT, DecidePage, held_words, kind_words
+from compute.sync.console import ACCEPT, DecidePage, covers_words, held_words, kind_words
 from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, NOT_OFFERED, PARTIAL, RUNNING, SyncPart, SyncRun
 from core.access import Actor, visible_to
 from core.admin.actors import actor_of
@@ -44,7 +44,9 @@ def run_words(run: SyncRun) -> str:
     sums = {name: sum(getattr(p, name) for p in parts) for name in COUNTS}
     failed = sum(p.state == FAILED for p in parts)
     words = [f"{sums['seen']} seen", *(f"{sums[n]} {n}" for n in COUNTS[1:] if sums[n])]
-    return ", ".join(words) + (f", {plural(failed, 'part')} failed" if failed else "")
+    only = covers_words(run)
+    found = ", ".join(words) + (f", {plural(failed, 'part')} failed" if failed else "")
+    return f"only {only}: {found}" if only else found
 
 
 @admin.register(SyncRun, site=site)
@@ -124,6 +126,7 @@ class SyncRunAdmin(ResourceAdmin):
         parts = list(obj.parts.all())
         facts = [
             Fact("Account", related(obj.account, actor_of(request))),
+            Fact("What was asked for", covers_words(obj) or "everything"),
             Fact("Started by", obj.started_by or NOTHING),
             Fact("Started", moment(obj.created_at)),
             Fact("Ended", moment(obj.ended_at, "not yet")),

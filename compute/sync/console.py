@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from compute.accounts.choices import Resource
 from compute.sync.actions import SYNC_RUN_ACTIONS
 from compute.sync.models import SyncPart, SyncRun
 from core.admin.changepage import ChangePage
@@ -22,6 +23,13 @@ PART_WORDS = {
 def kind_words(part: SyncPart) -> str:
     """What a part reads, as the lists of the console call it."""
     return PART_WORDS.get(part.kind, part.kind)
+
+
+def covers_words(run: SyncRun) -> str:
+    """What a run was kept to: `region north-1 · load balancers`; "" for one of everything."""
+    regions, resources = run.covers.get("regions", []), run.covers.get("resources", [])
+    named = f"region{'' if len(regions) == 1 else 's'} {words(regions)}" if regions else ""
+    return " · ".join(filter(None, (named, words([Resource(one).label for one in resources]))))
 
 
 def held_words(run: SyncRun) -> str:

@@ -35,7 +35,12 @@ def sync_account(context: Context) -> None:
     manager.account = account  # whose domain owns what is read, without its secret
     with context.owning():
         _interrupt(SyncRun.objects.filter(account=account, state=RUNNING))
-        run = SyncRun.objects.create(account=account, task_id=context.task.pk, started_by=context.task.actor_name)
+        run = SyncRun.objects.create(
+            account=account,
+            task_id=context.task.pk,
+            started_by=context.task.actor_name,
+            covers=context.task.params.get("covers", {}),
+        )
         CloudAccount.objects.filter(pk=account.pk).update(sync_status=SyncStatus.SYNCING)
     watch = TaskWatch(context)
     reading = Reading(context, account, manager, run)
@@ -83,11 +88,12 @@ def _words(run: SyncRun) -> str:
 
 def _tell_account(account: CloudAccount, run: SyncRun, failure: Exception | None, *, answered: bool) -> None:
     """`answered`: the cloud took the login and said who it is."""
-    values: dict[str, Any] = {"last_sync_at": run.ended_at, "last_sync_state": run.state}
+    # A run of a part says nothing about the whole, nor when that was read.
+    values: dict[str, Any] = {} if run.covers else {"last_sync_at": run.ended_at, "last_sync_state": run.state}
     bad = run.problem or run.parts.filter(problem__isnull=False).values_list("problem", flat=True).first()
     if bad:
         values |= {"last_error": bad, "last_error_at": run.ended_at}
-    elif run.state == COMPLETE:
+    elif run.state == COMPLETE and not run.covers:
         values |= {"last_error": None, "last_error_at": None}
     # Only what the cloud itself said counts: a mistake of ours, or a stop, tells nothing about the connection.
     if isinstance(failure, CloudError):
@@ -112,7 +118,7 @@ def sync_ended(task: Task) -> None:
         account.update(sync_status=SyncStatus.QUEUED)
         return
     account.update(sync_status=SyncStatus.IDLE)
-    if _interrupt(SyncRun.objects.filter(task_id=task.pk, state=RUNNING)):
+    if _interrupt(SyncRun.objects.filter(task_id=task.pk, state=RUNNING)) and not task.params.get("covers"):
         account.update(last_sync_state=INTERRUPTED)
     if task.state == LOST:
         account.update(error_count=F("error_count") + 1, last_error=task.problem, last_error_at=timezone.now())

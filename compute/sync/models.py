@@ -18,7 +18,7 @@ NOT_OFFERED = "not offered"  # of a part: the cloud has no such service, and not
 class SyncRunQuerySet(models.QuerySet["SyncRun"]):
     def for_list(self) -> SyncRunQuerySet:
         """With what a list row shows."""
-        later = SyncRun.objects.filter(account=models.OuterRef("account"), pk__gt=models.OuterRef("pk"))
+        later = SyncRun.objects.filter(account=models.OuterRef("account"), pk__gt=models.OuterRef("pk"), covers={})
         rows = self.annotate(superseded=models.Exists(later)).select_related("account__domain")
         return with_account(rows, "account").prefetch_related("parts")
 
@@ -34,6 +34,8 @@ class SyncRun(Base):
     started_by = models.CharField(max_length=255, blank=True, default="")
     ended_at = models.DateTimeField(null=True)
     calls = models.PositiveIntegerField(default=0)
+    # What it was kept to: {"regions": [names], "resources": [words]}; empty: everything.
+    covers = models.JSONField(default=dict, editable=False)
     problem = models.JSONField(null=True)
 
     objects = SyncRunQuerySet.as_manager()

@@ -14,6 +14,7 @@ import structlog
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError
 from django.utils import timezone
 
+from compute.accounts.choices import Resource
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.clouds.errors import CloudError, Unauthorised, Unsupported
 from compute.clouds.soundness import check_sound
@@ -25,6 +26,10 @@ from core.tasks.runner import Cancelled, Context, LeaseLost
 
 log = structlog.get_logger(__name__)
 
+RESOURCE_OF = {
+    "networks": Resource.NETWORK, "subnets": Resource.NETWORK, "loadbalancers": Resource.LOADBALANCER,
+    "floatingips": Resource.EIP,
+}  # fmt: skip
 OUR_MISTAKE = "Skydeck made a mistake with it; the details are in its log"
 
 
@@ -39,6 +44,11 @@ class Reading:
     actor: Actor = field(default_factory=lambda: product_actor("sync"))
     projects: dict[str, Any] = field(default_factory=dict)  # external id → local project id
     answered: bool = False  # the cloud took the login and said who it is
+
+    def reads(self, region: str, kind: str = "") -> bool:
+        """Whether this run was asked to read the region, and there the kind of part."""
+        regions, resources = self.run.covers.get("regions"), self.run.covers.get("resources")
+        return (not regions or region in regions) and (not kind or not resources or RESOURCE_OF[kind] in resources)
 
     def local_project(self, external_id: str) -> Any:
         """The local project that owns what is in a cloud project; None when we cannot see that project, or nobody has it."""

@@ -26,6 +26,7 @@ class SyncRunSerializer(ResourceSerializer):
     class Meta:
         model = SyncRun
         fields = (
-            "id", "account", "account_id", "state", "started_by", "task_id", "calls", "problem", "parts", "created_at", "ended_at",
+            "id", "account", "account_id", "state", "covers", "started_by", "task_id", "calls", "problem", "parts", "created_at",
+            "ended_at",
         )  # fmt: skip
         details = ("account", "parts")
