@@ -157,7 +157,7 @@ def test_an_application_credential_works_until_it_is_deleted(lab: Lab, opened: O
     assert len(list(cloud.region("RegionOne", project_id="elsewhere").network.networks())) >= 2
     _session(owner).delete(f"{url}/{made['id']}")
     (row,) = cloud.account.check()
-    assert row.problem and row.problem["field"] == "secret"
+    assert row.problem and row.problem["field"] == "application_credential_id"
     assert "Could not find Application Credential" in row.problem["cause"]
 
 
