@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from compute.accounts import guards, rules
-from compute.accounts.choices import ON_ITS_WAY_OUT, AccountStatus, SyncStatus
+from compute.accounts.choices import ON_ITS_WAY_OUT, AccountStatus, Resource, SyncStatus
 from compute.accounts.console import pages as change
 from compute.accounts.console.forms import interval_words
 from compute.accounts.models import CloudAccount
@@ -72,6 +72,11 @@ def found_words(account: Any) -> str:
     kinds = (("region_count", "region"), ("external_project_count", "cloud project"), ("network_count", "network"),
              ("eip_count", "elastic IP"), ("loadbalancer_count", "load balancer"))  # fmt: skip
     return ", ".join(plural(getattr(account, name), word) for name, word in kinds)
+
+
+def left_out_words(account: CloudAccount) -> str:
+    """The kinds that its syncs leave out."""
+    return ", ".join(Resource(one).label for one in account.skip_sync_resources)
 
 
 def last_sync_words(account: CloudAccount) -> Any:
@@ -217,6 +222,7 @@ class CloudAccountAdmin(ResourceAdmin):
             Fact("Read from it", found_words(obj)),
             Fact("When something was changed at the cloud", obj.get_drift_policy_display()),
             Fact("Read by itself", interval_words(obj.sync_interval_seconds) if obj.enable_auto_sync else "no"),
+            Fact("Left out of syncs", left_out_words(obj) or "nothing"),
             Fact("Health", obj.get_health_status_display(), hint=f"{plural(obj.error_count, 'failed contact')} in a row" if obj.error_count else ""),
             Fact("Last contact", moment(obj.probe_at)),
             Fact("Last read", moment(obj.last_sync_at)),

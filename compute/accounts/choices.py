@@ -1,5 +1,7 @@
 """Words of cloud accounts."""
 
+from collections.abc import Iterable
+
 from django.db import models
 
 
@@ -66,6 +68,39 @@ ENVIRONMENTS = {"openstack": Environment.PRIVATE, "memory": Environment.PRIVATE}
 FORCES_AUTO_CREATE = frozenset({"openstack"})
 # What filters can ask for.
 PROVIDERS, BRAND_WORDS = [(p, p) for p in BRANDS], [(b, b) for b in BRANDS.values()]
+
+
+class Capability(models.TextChoices):
+    """What a cloud offers (spec 1.3), as far as the product knows it."""
+
+    PROJECT = "project", "projects"
+    COMPUTE = "compute", "servers"
+    NETWORK = "network", "networks"
+    EIP = "eip", "elastic IPs"
+    LOADBALANCER = "loadbalancer", "load balancers"
+
+
+# By the services of its catalogue.
+CAPABILITIES = {
+    "identity": (Capability.PROJECT,), "compute": (Capability.COMPUTE,), "network": (Capability.NETWORK, Capability.EIP),
+    "load-balancer": (Capability.LOADBALANCER,),
+}  # fmt: skip
+
+
+def services_of(endpoints: str) -> list[str]:
+    """The services in a region's endpoints, which are `service=address` with blanks or line ends between them."""
+    return [line.partition("=")[0] for line in endpoints.split()]
+
+
+def capabilities_of(services: Iterable[str]) -> list[str]:
+    """What these services of a catalogue make of a cloud or region, sorted."""
+    return sorted({str(word) for service in services for word in CAPABILITIES.get(service, ())})
+
+
+def offering(capability: str) -> str:
+    """A regular expression for the endpoints of a region that offers it."""
+    services = [service for service, words in CAPABILITIES.items() if capability in words]
+    return rf"(^|\s)({'|'.join(services)})="
 
 
 class Resource(models.TextChoices):

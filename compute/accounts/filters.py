@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from compute.accounts.choices import (
     BRAND_WORDS,
     ENVIRONMENTS,
     PROVIDERS,
     AccountStatus,
+    Capability,
     Environment,
     Health,
     SyncStatus,
+    offering,
 )
 from compute.accounts.models import CloudAccount, CloudProvider
 from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet
@@ -32,6 +34,17 @@ class EnvironmentFilter(ChoiceFilter):
         return qs.filter(provider__in=[provider for provider, kind in ENVIRONMENTS.items() if kind in wanted])
 
 
+class CapabilityFilter(ChoiceFilter):
+    """What has a region that offers it; `field_name`: the way from there to regions' endpoints."""
+
+    def __init__(self, field_name: str, **kwargs: Any) -> None:
+        super().__init__(field_name, lookup_expr="in", choices=Capability.choices, **kwargs)
+
+    def apply(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        wanted = Q(*((f"{self.field_name}__regex", offering(one)) for one in value), _connector=Q.OR)
+        return qs.filter(pk__in=qs.model._base_manager.filter(wanted).values("pk"))
+
+
 class CloudAccountFilterSet(ResourceFilterSet):
     cloudaccount = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="id")
     cloudprovider = RefFilter(CloudProvider, right="compute.cloudproviders.get", field_name="providers__id")
@@ -47,6 +60,7 @@ class CloudAccountFilterSet(ResourceFilterSet):
     enabled = BooleanFilter()
     read_only = BooleanFilter()
     enable_auto_sync = BooleanFilter()
+    capability = CapabilityFilter("providers__cloudregions__endpoints")
     health_status = ChoiceFilter(choices=Health.choices)
 
     search_fields = ("name", "description", "access_url", "username")
@@ -63,6 +77,7 @@ class CloudAccountFilterSet(ResourceFilterSet):
 class CloudProviderFilterSet(ResourceFilterSet):
     account = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="account_id")
     provider = ChoiceFilter("account__provider", choices=PROVIDERS)
+    capability = CapabilityFilter("cloudregions__endpoints")
 
     search_fields = ("name",)
     orderings = {"name": "name", "account": "account__name", "created_at": "created_at"}

@@ -16,6 +16,8 @@ from compute.accounts.choices import (
     Health,
     Interface,
     SyncStatus,
+    capabilities_of,
+    services_of,
 )
 from core.access import Owner
 from core.models import Base, count_of
@@ -111,6 +113,8 @@ class CloudAccount(Base):
     enable_auto_sync = models.BooleanField(default=False)
     sync_interval_seconds = models.PositiveIntegerField(default=900)
     last_auto_sync_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Words of `choices.Resource`: kinds that are not read unless a sync names them.
+    skip_sync_resources = models.JSONField(default=list, blank=True)
     version = models.PositiveBigIntegerField(default=1, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -138,6 +142,11 @@ class CloudAccount(Base):
     def sync_status2(self) -> str:
         """Rule 27: `syncing` while anything of the account waits to be read or is read, else `idle`."""
         return str(SyncStatus.IDLE if self.sync_status == SyncStatus.IDLE else SyncStatus.SYNCING)
+
+    @property
+    def capabilities(self) -> list[str]:
+        """What its cloud offers, in any of its regions."""
+        return capabilities_of(service for told in self.endpoints.values() for service in services_of(told))
 
     @property
     def cloud_env(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from compute.accounts.choices import AuthKind, DriftPolicy, Environment, Interface, Resource, SyncStatus
+from compute.accounts.choices import AuthKind, Capability, DriftPolicy, Environment, Interface, Resource, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
 from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
 from identity.models import Domain, Project
@@ -24,6 +24,9 @@ class CloudAccountSerializer(ResourceSerializer):
     cloud_env = serializers.ChoiceField(
         choices=[*ENVIRONMENTS_OF_CLOUDS], help_text="Whose machines the cloud runs on."
     )
+    capabilities = serializers.ListField(
+        child=serializers.ChoiceField(choices=Capability.choices), help_text="What its cloud offers in any region."
+    )
     cloudprovider_count = serializers.IntegerField()
     region_count = serializers.IntegerField()
     external_project_count = serializers.IntegerField()
@@ -38,9 +41,10 @@ class CloudAccountSerializer(ResourceSerializer):
             "id", "name", "description", "status", "enabled", "provider", "brand", "access_url", "auth_kind", "username",
             "application_credential_id", "user_domain_name", "project_domain_name", "project_name", "interface", "regions",
             "verify_tls", "read_only", "drift_policy", "domain", "domain_id", "project", "project_id", "auto_create_project",
-            "cloud_env", "sync_status", "sync_status2",
+            "cloud_env", "capabilities", "sync_status", "sync_status2",
             "last_sync_at", "last_sync_state", "last_error", "last_error_at", "cloud_user", "cloud_roles", "probe_at",
             "health_status", "error_count", "enable_auto_sync", "sync_interval_seconds", "last_auto_sync_at",
+            "skip_sync_resources",
             "cloudprovider_count", "region_count", "external_project_count", "vpc_count", "network_count", "eip_count",
             "loadbalancer_count", "version", "created_at", "updated_at",
         )  # fmt: skip
@@ -83,6 +87,11 @@ class AccountOwnSerializer(LoginSerializer):
     enable_auto_sync = serializers.BooleanField(required=False)
     sync_interval_seconds = serializers.IntegerField(
         required=False, help_text="0 means 900; less than 300 becomes 300. Counts where it is read by itself."
+    )
+    skip_sync_resources = serializers.ListField(
+        child=serializers.ChoiceField(choices=Resource.choices),
+        required=False,
+        help_text="Kinds that are left out of syncs; a sync that names one reads it all the same.",
     )
 
 
@@ -191,6 +200,9 @@ class CloudProviderSerializer(ResourceSerializer):
     brand = serializers.CharField(source="account.brand", read_only=True)
     status = serializers.CharField(source="account.status", read_only=True)
     enabled = serializers.BooleanField(source="account.enabled", read_only=True)
+    capabilities = serializers.ListField(
+        source="account.capabilities", child=serializers.ChoiceField(choices=Capability.choices), read_only=True
+    )
 
     class Meta:
         model = CloudProvider
@@ -204,7 +216,8 @@ class CloudProviderSerializer(ResourceSerializer):
             "brand",
             "status",
             "enabled",
+            "capabilities",
             "created_at",
             "updated_at",
         )
-        details = ("account", "provider", "brand", "status", "enabled")
+        details = ("account", "provider", "brand", "status", "enabled", "capabilities")

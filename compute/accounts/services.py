@@ -174,6 +174,7 @@ def account_create(
     drift_policy: str = "adopt",
     enable_auto_sync: bool = False,
     sync_interval_seconds: int = 0,
+    skip_sync_resources: Collection[str] = (),
     plan_digest: str = "",
     **login: Any,
 ) -> Change:
@@ -203,6 +204,7 @@ def account_create(
         draft.brand = brand or BRANDS.get(provider, provider)
         draft.read_only, draft.drift_policy = read_only, drift_policy
         draft.enable_auto_sync, draft.sync_interval_seconds = enable_auto_sync, interval
+        draft.skip_sync_resources = sorted(set(skip_sync_resources))
         draft.auto_create_project = rules.auto_create_project(
             has_project=project is not None, forced=provider in FORCES_AUTO_CREATE
         )
@@ -261,6 +263,7 @@ def identity_of(info: AccountInfo) -> dict[str, Any]:
 
 PLAIN_FIELDS = (
     "name", "description", "project", "read_only", "drift_policy", "enabled", "enable_auto_sync", "sync_interval_seconds",
+    "skip_sync_resources",
 )  # fmt: skip
 
 
@@ -287,6 +290,8 @@ def _change(
         plain["name"] = rules.check_name(plain["name"])
     if "sync_interval_seconds" in plain:
         plain["sync_interval_seconds"] = rules.sync_interval(plain["sync_interval_seconds"])
+    if "skip_sync_resources" in plain:
+        plain["skip_sync_resources"] = sorted(set(plain["skip_sync_resources"]))
     if (project := plain.get("project")) is not None:
         rules.check_project_domain(project.domain_id, account.domain_id)
     draft: CloudAccount | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compute.accounts.choices import PROVIDERS
+from compute.accounts.filters import CapabilityFilter
 from compute.accounts.models import CloudAccount, CloudProvider
 from compute.regions.choices import IN_SERVICE, OUT_OF_SERVICE
 from compute.regions.models import CloudRegion
@@ -14,6 +15,7 @@ class CloudRegionFilterSet(ResourceFilterSet):
     manager = RefFilter(CloudProvider, right="compute.cloudproviders.get", field_name="manager_id")
     provider = ChoiceFilter("manager__account__provider", choices=PROVIDERS)
     status = ChoiceFilter(choices=[(w, w) for w in (IN_SERVICE, OUT_OF_SERVICE)])
+    capability = CapabilityFilter("endpoints")
 
     search_fields = ("name",)
     orderings = {"name": "name", "account": "manager__account__name", "created_at": "created_at"}

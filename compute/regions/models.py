@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from compute.accounts.choices import capabilities_of, services_of
 from compute.accounts.models import with_account
 from compute.regions.choices import IN_SERVICE
 from core.access import Owner
@@ -47,3 +48,8 @@ class CloudRegion(Base):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def capabilities(self) -> list[str]:
+        """What the cloud offers there."""
+        return capabilities_of(services_of(self.endpoints))

@@ -89,6 +89,9 @@ def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPo
     for kind, reader, model in KINDS:
         if not reading.reads(region.name, kind):
             continue
+        if reading.leaves_out(kind):
+            reading.leave_out(region.name, kind, "the account leaves it out of its syncs")
+            continue
         rows = model.objects.filter(manager=reading.manager, region=region, deleted_at=None)
         reading.part(
             region.name,

@@ -15,7 +15,17 @@ from django.utils.safestring import SafeString
 
 from compute.console import related
 from compute.sync.console import ACCEPT, DecidePage, covers_words, held_words, kind_words
-from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, NOT_OFFERED, PARTIAL, RUNNING, SyncPart, SyncRun
+from compute.sync.models import (
+    COMPLETE,
+    FAILED,
+    INTERRUPTED,
+    LEFT_OUT,
+    NOT_OFFERED,
+    PARTIAL,
+    RUNNING,
+    SyncPart,
+    SyncRun,
+)
 from core.access import Actor, visible_to
 from core.admin.actors import actor_of
 from core.admin.filters import Group, related_filter
@@ -32,6 +42,7 @@ RUN_BADGES = {
     PARTIAL: Badge(Tone.WARN, "partial", "Some parts could not be read; what they hold stands as it was before."),
     FAILED: Badge(Tone.BAD, "failed"),
     NOT_OFFERED: Badge(Tone.OFF, "not offered", "This cloud has no such service."),
+    LEFT_OUT: Badge(Tone.OFF, "left out", "It is not read, because somebody chose so."),
     INTERRUPTED: Badge(Tone.WARN, "interrupted", "Its worker stopped before the end."),
 }
 WHOLE_REGION = "all"  # the part of a region that is not read, being the same cloud as another

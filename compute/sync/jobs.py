@@ -15,7 +15,7 @@ from compute.clouds.calls import watching
 from compute.clouds.errors import CloudError
 from compute.sync.account import read_account
 from compute.sync.contact import told
-from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, NOT_OFFERED, PARTIAL, RUNNING, SyncPart, SyncRun
+from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, PARTIAL, READ_WELL, RUNNING, SyncPart, SyncRun
 from compute.sync.reading import Reading
 from compute.work import TaskWatch
 from core.errors import InternalError, InvalidStatusError, Problem
@@ -76,7 +76,7 @@ def _conclude(run: SyncRun, failure: Exception | None) -> None:
         run.problem = known.as_dict()
     else:
         states = set(run.parts.values_list("state", flat=True))
-        run.state = PARTIAL if states - {COMPLETE, NOT_OFFERED} else COMPLETE
+        run.state = PARTIAL if states - READ_WELL else COMPLETE
     run.save()
 
 

@@ -13,6 +13,8 @@ from core.models import Base
 
 RUNNING, COMPLETE, PARTIAL, FAILED, INTERRUPTED = "running", "complete", "partial", "failed", "interrupted"
 NOT_OFFERED = "not offered"  # of a part: the cloud has no such service, and nothing of it is known here
+LEFT_OUT = "left out"  # of a part: it was not read, because a person said so
+READ_WELL = frozenset({COMPLETE, NOT_OFFERED, LEFT_OUT})  # parts that make no run partial
 
 
 class SyncRunQuerySet(models.QuerySet["SyncRun"]):

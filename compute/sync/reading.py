@@ -19,7 +19,17 @@ from compute.accounts.models import CloudAccount, CloudProvider
 from compute.clouds.errors import CloudError, Unauthorised, Unsupported
 from compute.clouds.soundness import check_sound
 from compute.clouds.specs import State
-from compute.sync.models import COMPLETE, FAILED, INTERRUPTED, NOT_OFFERED, PARTIAL, RUNNING, SyncPart, SyncRun
+from compute.sync.models import (
+    COMPLETE,
+    FAILED,
+    INTERRUPTED,
+    LEFT_OUT,
+    NOT_OFFERED,
+    PARTIAL,
+    RUNNING,
+    SyncPart,
+    SyncRun,
+)
 from core.access import Actor, product_actor
 from core.errors import InternalError, Problem
 from core.tasks.runner import Cancelled, Context, LeaseLost
@@ -49,6 +59,18 @@ class Reading:
         """Whether this run was asked to read the region, and there the kind of part."""
         regions, resources = self.run.covers.get("regions"), self.run.covers.get("resources")
         return (not regions or region in regions) and (not kind or not resources or RESOURCE_OF[kind] in resources)
+
+    def leaves_out(self, kind: str) -> bool:
+        """Whether the account's syncs leave this kind of part out, and this one does not name it."""
+        resource = RESOURCE_OF[kind]
+        return resource in self.account.skip_sync_resources and resource not in self.run.covers.get("resources", ())
+
+    def leave_out(self, region: str, kind: str, why: str) -> None:
+        """Store that a part was not read on purpose."""
+        with self.context.owning():
+            part = SyncPart.objects.create(run=self.run, region=region, kind=kind)
+        part.note(why)
+        self._close(part, LEFT_OUT)
 
     def local_project(self, external_id: str) -> Any:
         """The local project that owns what is in a cloud project; None when we cannot see that project, or nobody has it."""

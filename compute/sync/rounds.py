@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -20,6 +20,7 @@ from compute.accounts.opening import open_account
 from compute.clouds.calls import watching
 from compute.clouds.errors import CloudError
 from compute.sync.contact import told
+from compute.sync.models import RUNNING, SyncRun
 from compute.work import TaskWatch
 from core.access import product_actor
 from core.errors import Problem
@@ -32,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 CLOCK = "the clock"
 PROBES_KEPT = timedelta(days=1)
+RUNS_KEPT = timedelta(days=30)
+MOST_FORGOTTEN = 500  # in one round
 
 
 def account_round() -> int:
@@ -40,6 +43,7 @@ def account_round() -> int:
         if held is None:
             return 0
         _forget_probes()
+        _forget_runs()
         now = Task.objects.values_list(Now(), flat=True).first() or timezone.now()
         tried = (
             Task.objects.filter(kind=services.PROBE, resource_id=OuterRef("pk")).order_by("-id").values("created_at")
@@ -74,7 +78,14 @@ def _latest(*moments: datetime | None) -> datetime | None:
 def _forget_probes() -> None:
     """Looks that found all well say nothing any more after a day."""
     old = Task.objects.filter(kind=services.PROBE, state=DONE, ended_at__lt=Now() - PROBES_KEPT)
-    Task.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:500])).delete()
+    Task.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:MOST_FORGOTTEN])).delete()
+
+
+def _forget_runs() -> None:
+    """Runs of a month ago say nothing any more, but for the last whole one of an account, which says when it was read."""
+    later = SyncRun.objects.filter(account=OuterRef("account"), pk__gt=OuterRef("pk"), covers={}).exclude(state=RUNNING)
+    old = SyncRun.objects.filter(Exists(later), created_at__lt=Now() - RUNS_KEPT).exclude(state=RUNNING)
+    SyncRun.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:MOST_FORGOTTEN])).delete()
 
 
 def probe_account(context: Context) -> None:

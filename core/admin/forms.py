@@ -85,6 +85,13 @@ class Radios(forms.RadioSelect):
         super().__init__({"class": "sd-radios", **(attrs or {})}, choices)
 
 
+class Checks(forms.CheckboxSelectMultiple):
+    """Some of a few, all in sight."""
+
+    def __init__(self, attrs: Mapping[str, Any] | None = None, choices: Any = ()) -> None:
+        super().__init__({"class": "sd-checks", **(attrs or {})}, choices)
+
+
 class Switch(forms.CheckboxInput):
     """Yes or no."""
 

@@ -115,4 +115,4 @@ def draw_field(context: Context, bound: Any) -> dict[str, Any]:
     # A field that is needed only with certain choices is not called optional.
     optional = not bound.field.required and not getattr(bound.field, "expected", False)
     widget = bound.as_widget(attrs=attrs)
-    return {"bound": bound, "widget": widget, "kind": kind, "group": kind == "Radios", "optional": optional}
+    return {"bound": bound, "widget": widget, "kind": kind, "group": kind in ("Radios", "Checks"), "optional": optional}

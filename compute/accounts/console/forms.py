@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from compute.accounts.choices import BRANDS, AuthKind, DriftPolicy, Interface
+from compute.accounts.choices import BRANDS, AuthKind, DriftPolicy, Interface, Resource
 from compute.accounts.models import CloudAccount
 from compute.accounts.rules import DEFAULT_INTERVAL, check_complete
 from core.access import Actor, Reach, visible_to
-from core.admin.forms import ConsoleForm, PasswordInput, Radios, Select, Switch, TextArea, TextInput
+from core.admin.forms import Checks, ConsoleForm, PasswordInput, Radios, Select, Switch, TextArea, TextInput
 from core.errors import Problem
 from identity.models import Domain, Project
 
@@ -32,7 +32,7 @@ def interval_words(seconds: int) -> str:
 INTERVALS = [(s, interval_words(s)) for s in (300, 900, 1800, 3600, 6 * 3600, 86400)]
 
 
-AUTO = ("enable_auto_sync", "sync_interval_seconds")
+AUTO = ("enable_auto_sync", "sync_interval_seconds", "skip_sync_resources")
 
 
 class AccountForm(ConsoleForm):
@@ -109,6 +109,13 @@ class AccountForm(ConsoleForm):
         required=False,
         initial=DEFAULT_INTERVAL,
         widget=Select(),
+    )
+    skip_sync_resources = forms.MultipleChoiceField(
+        label="Leave out of syncs",
+        choices=Resource.choices,
+        required=False,
+        widget=Checks(),
+        help_text="What is left out stays as it was read last.",
     )
     description = forms.CharField(label="Description", required=False, max_length=255, widget=TextInput())
 
