@@ -4,11 +4,11 @@ from compute.accounts.models import CloudAccount, CloudProvider
 from compute.eips.models import Eip
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.networks.models import Network, Vpc
-from compute.projects.models import ExternalProject
+from compute.projects.models import ExternalProject, MappingRule
 from compute.regions.models import CloudRegion
 from compute.sync.models import SyncPart, SyncRun
 
 __all__ = [
     "Backend", "BackendGroup", "CloudAccount", "CloudProvider", "CloudRegion", "Eip", "ExternalProject", "Listener",
-    "LoadBalancer", "MemberBinding", "Network", "PoolBinding", "SyncPart", "SyncRun", "Vpc",
+    "LoadBalancer", "MappingRule", "MemberBinding", "Network", "PoolBinding", "SyncPart", "SyncRun", "Vpc",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from compute.accounts.views import CloudAccountViewSet, CloudProviderViewSet
 from compute.eips.views import EipViewSet
 from compute.loadbalancers.views import BackendGroupViewSet, BackendViewSet, ListenerViewSet, LoadBalancerViewSet
 from compute.networks.views import NetworkViewSet, VpcViewSet
-from compute.projects.views import ExternalProjectViewSet
+from compute.projects.views import ExternalProjectViewSet, MappingRuleViewSet
 from compute.regions.views import CloudRegionViewSet
 from compute.sync.views import SyncRunViewSet
 from core.api.routers import Router
@@ -19,6 +19,7 @@ for viewset in (
     CloudProviderViewSet,
     CloudRegionViewSet,
     ExternalProjectViewSet,
+    MappingRuleViewSet,
     VpcViewSet,
     NetworkViewSet,
     EipViewSet,

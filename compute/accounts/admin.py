@@ -18,7 +18,7 @@ from compute.accounts.console import pages as change
 from compute.accounts.console.forms import interval_words
 from compute.accounts.models import CloudAccount
 from compute.console import related, simple_badge
-from compute.projects.models import ExternalProject
+from compute.projects.models import ExternalProject, MappingRule
 from compute.regions.models import CloudRegion
 from compute.sync.admin import RUN_BADGES, run_words
 from compute.sync.models import SyncRun
@@ -276,11 +276,16 @@ class CloudAccountAdmin(ResourceAdmin):
             [anchor(site.url_of("externalproject", p.pk), p.name), related(p.project, actor), code(p.external_id)]
             for p in found[:SHOWN]
         ]
+        rules = visible_to(MappingRule.objects.for_list().filter(account=obj), actor, "compute.mappingrules.list")
+        ruled = [[anchor(site.url_of("mappingrule", r.pk), r), related(r.project, actor)] for r in rules[:SHOWN]]
         return (
             Table(
                 "External projects",
                 ["Project at the cloud", "Owned here by", "Id"],
                 rows,
                 empty="They come with the first sync.",
+            ),
+            Table(
+                "Mapping rules", ["Rule", "Belongs to project"], ruled, empty="None: each gets the project of its name."
             ),
         )

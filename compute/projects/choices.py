@@ -11,6 +11,13 @@ class ProjectStatus(models.TextChoices):
     UNKNOWN = "unknown", "unknown"
 
 
+class MatchedBy(models.TextChoices):
+    """What of a cloud project a mapping rule looks at."""
+
+    NAME = "name", "name"
+    TAG = "tag", "tag"
+
+
 class Source(models.TextChoices):
     """Who decided whom something belongs to: a person, or what a cloud told."""
 

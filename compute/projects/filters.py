@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from compute.accounts.models import CloudAccount, CloudProvider
-from compute.projects.choices import ProjectStatus, Source
-from compute.projects.models import ExternalProject
+from compute.projects.choices import MatchedBy, ProjectStatus, Source
+from compute.projects.models import ExternalProject, MappingRule
 from core.api.filters import ChoiceFilter, RefFilter, ResourceFilterSet, TextFilter
 
 
@@ -25,3 +25,19 @@ class ExternalProjectFilterSet(ResourceFilterSet):
 
     class Meta:
         model = ExternalProject
+
+
+class MappingRuleFilterSet(ResourceFilterSet):
+    account = RefFilter(CloudAccount, right="compute.cloudaccounts.get", field_name="account_id")
+    project = RefFilter("identity.Project", right="identity.projects.get", field_name="project_id")
+    matched_by = ChoiceFilter(choices=MatchedBy.choices)
+
+    search_fields = ("pattern", "project__name")
+    orderings = {
+        "account": "account__name", "position": "position", "pattern": "pattern", "project": "project__name",
+        "created_at": "created_at",
+    }  # fmt: skip
+    default_ordering = ("account", "position")
+
+    class Meta:
+        model = MappingRule

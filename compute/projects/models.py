@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from compute.accounts.models import with_account
-from compute.projects.choices import ProjectStatus, Source
+from compute.projects.choices import MatchedBy, ProjectStatus, Source
 from core.access import Owner
 from core.models import Base, order_of
 
@@ -61,3 +61,36 @@ class ExternalProject(Base):
 
     def __str__(self) -> str:
         return self.name
+
+
+class MappingRuleQuerySet(models.QuerySet["MappingRule"]):
+    def for_list(self) -> MappingRuleQuerySet:
+        """With what a list row shows."""
+        rows = self.filter(account__deleted_at=None).select_related("account__domain", "project__domain")
+        return with_account(rows, "account")
+
+
+class MappingRule(Base):
+    """Gives the cloud projects of an account that it fits to a local project. The first of an account's rules that fits counts."""
+
+    owner = Owner(domain="account__domain_id")
+
+    account = models.ForeignKey("compute.CloudAccount", on_delete=models.CASCADE, related_name="mapping_rules")
+    # Rules are tried in this order; two of one position in the order in which they were made.
+    position = models.PositiveSmallIntegerField(default=1)
+    matched_by = models.CharField(max_length=8, choices=MatchedBy.choices, default=MatchedBy.NAME)
+    pattern = models.CharField(max_length=128)
+    project = models.ForeignKey("identity.Project", on_delete=models.PROTECT, related_name="+")
+    version = models.PositiveBigIntegerField(default=1, editable=False)
+
+    objects = MappingRuleQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "mapping rule"
+        ordering = ["account", "position", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["account", "matched_by", "pattern"], name="mappingrule_pattern"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.matched_by} {self.pattern}"

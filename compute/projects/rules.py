@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
-from core.errors import ForbiddenError, InputParameterError, MissingParameterError
+from compute.projects.choices import MatchedBy
+from core.errors import ForbiddenError, InputParameterError, MissingParameterError, OutOfRangeError
 
 # Rule 83: the name itself and nine more.
 ATTEMPTS = 10
@@ -67,3 +69,48 @@ def check_mapping(*, given: bool, project_domain: Any = None, account_domain: An
             field="project",
             hint="Choose a project of the account's own domain.",
         )
+
+
+LONGEST_PATTERN, MOST_POSITIONS = 128, 1000
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """One mapping rule, as far as the choice needs it. `project`: whatever stands for the local one."""
+
+    matched_by: str
+    pattern: str
+    project: Any
+
+
+def mapped_to(mappings: Iterable[Mapping], *, name: str, tags: Collection[str]) -> Any:
+    """The local project of the first rule that fits a cloud project; None where none does. `*` stands for any text and `?` for
+    one character; capitals are not told apart."""
+    for one in mappings:
+        texts = tags if one.matched_by == MatchedBy.TAG else (name,)
+        if any(_fits(one.pattern, text) for text in texts):
+            return one.project
+    return None
+
+
+def _fits(pattern: str, text: str) -> bool:
+    # A bracket is a character like any other: `[` starts no class here.
+    return fnmatchcase(text.casefold(), pattern.casefold().replace("[", "[[]"))
+
+
+def check_pattern(text: str) -> str:
+    """A pattern is on one line and not empty. Returns it without blanks around it."""
+    pattern = text.strip()
+    if not pattern:
+        raise MissingParameterError("Say what the rule looks for, for example team-*.", field="pattern")
+    if not pattern.isprintable():
+        raise InputParameterError("A pattern is on one line and has no invisible characters.", field="pattern")
+    if len(pattern) > LONGEST_PATTERN:
+        raise InputParameterError(f"A pattern has at most {LONGEST_PATTERN} characters.", field="pattern")
+    return pattern
+
+
+def check_position(position: int) -> None:
+    """Positions start at 1."""
+    if not 1 <= position <= MOST_POSITIONS:
+        raise OutOfRangeError(f"A position is 1 to {MOST_POSITIONS}.", field="position")

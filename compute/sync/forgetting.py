@@ -14,7 +14,7 @@ from compute.eips.models import Eip
 from compute.loadbalancers.mirror.burying import bury_tree
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
-from compute.projects.models import ExternalProject
+from compute.projects.models import ExternalProject, MappingRule
 from core.access import product_actor
 from core.audit.services import entry, record, record_many
 from core.errors import InternalError, InvalidStatusError
@@ -44,6 +44,7 @@ def delete_account(context: Context) -> Later | None:
             rows = model.objects.filter(manager__account=account, deleted_at=None)
             _forget(context, with_account(rows.select_related("project")), now)
         projects = ExternalProject.objects.filter(account=account, deleted_at=None)
+        MappingRule.objects.filter(account=account).delete()
         _forget(context, with_account(projects.select_related("project"), "account"), now)
         CloudAccount.objects.filter(pk=account.pk).update(deleted_at=now, secret="", sync_status=SyncStatus.IDLE)
         tasks.settle_all(account.pk)

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from compute.clouds.errors import CloudError
 from compute.clouds.specs import State
+from compute.projects import rules
 from compute.projects.choices import ProjectStatus, Source
-from compute.projects.models import ExternalProject
+from compute.projects.models import ExternalProject, MappingRule
 from compute.sync.bulk import held
 from compute.sync.models import PARTIAL, SyncPart
 from compute.sync.reading import Reading, ends_the_run, is_sound, left_out
@@ -40,7 +41,7 @@ def read_projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> 
     known = {p.external_id: p for p in rows.exclude(external_id="").select_related("project")}
     unmade = {tag_of(p.pk): p for p in rows.filter(external_id="").select_related("project")}
     taken = {p.project_id for p in known.values() if p.external_id in listed} | {p.project_id for p in unmade.values()}
-    mirror = _Projects(reading, part, taken)
+    mirror = _Projects(reading, part, taken, _mappings(reading, part))
     for item in listed.values():
         reading.context.check_cancel()
         if not is_sound(part, item):
@@ -61,6 +62,18 @@ def read_projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> 
             record_many(_told(reading, "delete", row, note="gone outside") for row in gone)
 
 
+def _mappings(reading: Reading, part: SyncPart) -> list[rules.Mapping]:
+    """The account's mapping rules. One that leads into another domain, where the account was before, does not count."""
+    found = []
+    for row in MappingRule.objects.filter(account=reading.account).select_related("project"):
+        if row.project.domain_id == reading.account.domain_id:
+            found.append(rules.Mapping(row.matched_by, row.pattern, row.project))
+        else:
+            part.state = PARTIAL
+            part.note(f"mapping rule {row}: project {row.project.name} lies in another domain than the account")
+    return found
+
+
 @dataclass
 class _Projects:
     """The projects of one account. `taken`: local projects that other projects of this cloud have."""
@@ -68,6 +81,7 @@ class _Projects:
     reading: Reading
     part: SyncPart
     taken: set[Any]
+    mappings: list[rules.Mapping]
 
     def read(self, item: State, row: ExternalProject | None) -> None:
         if row is None:
@@ -77,7 +91,10 @@ class _Projects:
         if row.status != ProjectStatus.CREATING:  # that ends when the account's user has its role in it
             values["status"] = _status(item)
         account = self.reading.account
-        if row.project is None or row.project.domain_id != account.domain_id:
+        ruled = self._ruled(item) if row.project_src == Source.CLOUD else None
+        if ruled is not None:
+            values["project"] = ruled
+        elif row.project is None or row.project.domain_id != account.domain_id:
             values["project"] = self._owner(item)  # rule 77
         if self._changes(row, values):
             self.part.changed += 1
@@ -115,11 +132,17 @@ class _Projects:
             ).save(force_insert=True)  # fmt: skip
         return True
 
+    def _ruled(self, item: State) -> Any:
+        return rules.mapped_to(self.mappings, name=item.name, tags=item.tags)
+
     def _owner(self, item: State) -> Any:
-        """The local project for one that is new here: without auto-create the account's own (rule 74); else the one that this
+        """The local project for one that is new here: by a mapping rule that fits; without auto-create the account's own (rule 74); else the one that this
         very cloud project had before, here or by another login; else one by its name (rule 75), and where none can be made the
         account's own (rule 76). Raises `DuplicateNameError` where there is none either."""
         account = self.reading.account
+        ruled = self._ruled(item)
+        if ruled is not None:
+            return ruled
         if account.project is not None and not account.auto_create_project:
             return account.project
         same_cloud = Q(account=account) | Q(account__provider=account.provider, account__access_url=account.access_url)
