@@ -9,6 +9,7 @@ from compute.eips.views import EipViewSet
 from compute.loadbalancers.views import BackendGroupViewSet, BackendViewSet, ListenerViewSet, LoadBalancerViewSet
 from compute.networks.views import NetworkViewSet, VpcViewSet
 from compute.projects.views import ExternalProjectViewSet, MappingRuleViewSet
+from compute.proxies.views import ProxySettingViewSet
 from compute.regions.views import CloudRegionViewSet
 from compute.sync.views import SyncRunViewSet
 from core.api.routers import Router
@@ -17,6 +18,7 @@ router = Router()
 for viewset in (
     CloudAccountViewSet,
     CloudProviderViewSet,
+    ProxySettingViewSet,
     CloudRegionViewSet,
     ExternalProjectViewSet,
     MappingRuleViewSet,

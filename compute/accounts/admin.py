@@ -216,6 +216,7 @@ class CloudAccountAdmin(ResourceAdmin):
             Fact("Endpoints", obj.get_interface_display()),
             Fact("Regions", ", ".join(obj.regions) or "all"),
             Fact("Certificate", "checked" if obj.verify_tls else "not checked"),
+            Fact("Proxy", related(obj.proxy_setting, actor) if obj.proxy_setting else "none"),
             Fact("Domain", related(obj.domain, actor)),
             Fact("Project for what has none", related(obj.project, actor)),
             Fact("New cloud projects", "get a local project each" if obj.auto_create_project else "belong to the account's project"),

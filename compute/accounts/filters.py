@@ -18,6 +18,7 @@ from compute.accounts.choices import (
     offering,
 )
 from compute.accounts.models import CloudAccount, CloudProvider
+from compute.proxies.models import ProxySetting
 from core.api.filters import BooleanFilter, ChoiceFilter, RefFilter, ResourceFilterSet
 
 
@@ -50,6 +51,7 @@ class CloudAccountFilterSet(ResourceFilterSet):
     cloudprovider = RefFilter(CloudProvider, right="compute.cloudproviders.get", field_name="providers__id")
     project_domains = RefFilter("identity.Domain", right="identity.domains.get", field_name="domain_id")
     project = RefFilter("identity.Project", right="identity.projects.get", field_name="project_id")
+    proxy_setting = RefFilter(ProxySetting, right="compute.proxysettings.get", field_name="proxy_setting_id")
     cloud_env = EnvironmentFilter()
     providers = ChoiceFilter("provider", choices=PROVIDERS)
     brands = ChoiceFilter("brand", choices=BRAND_WORDS)

@@ -51,14 +51,19 @@ class AccountQuerySet(models.QuerySet["CloudAccount"]):
         """With what a list row of the API and a page show: owners, and how much lies below it, each a sub-query (spec 1.6)."""
         regions: Any = CloudProvider._meta.get_field("cloudregions").related_model
         projects: Any = CloudAccount._meta.get_field("external_projects").related_model
-        return self.owned().annotate(
-            cloudprovider_count=count_of(CloudProvider._base_manager.all(), "account"),
-            region_count=count_of(regions._base_manager.all(), "manager__account"),
-            external_project_count=count_of(projects._base_manager.filter(deleted_at=None), "account"),
-            vpc_count=_counted("vpcs"),
-            network_count=_counted("networks"),
-            eip_count=_counted("eips"),
-            loadbalancer_count=_counted("loadbalancers"),
+        return (
+            self.owned()
+            .select_related("proxy_setting")
+            .defer("secret", "proxy_setting__secret")
+            .annotate(
+                cloudprovider_count=count_of(CloudProvider._base_manager.all(), "account"),
+                region_count=count_of(regions._base_manager.all(), "manager__account"),
+                external_project_count=count_of(projects._base_manager.filter(deleted_at=None), "account"),
+                vpc_count=_counted("vpcs"),
+                network_count=_counted("networks"),
+                eip_count=_counted("eips"),
+                loadbalancer_count=_counted("loadbalancers"),
+            )
         )
 
 
@@ -88,6 +93,11 @@ class CloudAccount(Base):
     regions = models.JSONField(default=list, blank=True)  # names; empty: all that the cloud has
     ca_bundle = models.TextField(blank=True, default="")
     verify_tls = models.BooleanField(default=True)
+
+    # By which way its cloud is reached; None: directly.
+    proxy_setting = models.ForeignKey(
+        "compute.ProxySetting", null=True, blank=True, on_delete=models.SET_NULL, related_name="cloudaccounts"
+    )
 
     enabled = models.BooleanField(default=True)
     read_only = models.BooleanField(default=False)

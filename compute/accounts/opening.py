@@ -6,7 +6,7 @@ from compute.accounts.models import CloudAccount
 from compute.clouds.errors import Unauthorised
 from compute.clouds.ports import Cloud, Region
 from compute.clouds.registry import open_cloud
-from compute.clouds.specs import Credentials
+from compute.clouds.specs import Credentials, Proxy
 
 
 def secret_of(account: CloudAccount) -> str:
@@ -38,7 +38,25 @@ def credentials_of(account: CloudAccount) -> Credentials:
         interface=account.interface,
         ca_bundle=account.ca_bundle,
         verify_tls=account.verify_tls,
+        proxy=proxy_of(account),
     )
+
+
+def proxy_of(account: CloudAccount) -> Proxy | None:
+    """The account's way through proxies. Raises `Unauthorised` when no key of the key ring opens its secret."""
+    row = account.proxy_setting
+    if row is None:
+        return None
+    try:
+        secret = str(row.secret)
+    except ValueError:
+        raise Unauthorised(
+            f"The stored password of the proxy setting “{row.name}” cannot be opened: its key is not in the key ring.",
+            field="proxy_setting",
+            hint="Put the key back into the key ring, or give the password again.",
+        ) from None
+    past = tuple(filter(None, row.no_proxy.split(",")))
+    return Proxy(row.http_proxy, row.https_proxy, past, row.username, secret)
 
 
 def open_account(account: CloudAccount) -> Cloud:

@@ -83,11 +83,12 @@ def check_complete(auth_kind: str, given: Mapping[str, str]) -> None:
 # would go to somebody who was never given it.
 BOUND_TO_SECRET = (
     "access_url", "verify_tls", "ca_bundle", "auth_kind", "username", "user_domain_name", "application_credential_id",
+    "proxy_setting",
 )  # fmt: skip
 LOGIN_WORDS = {
     "access_url": "the identity URL", "verify_tls": "the check of the certificate", "ca_bundle": "the CA bundle",
     "auth_kind": "the kind of login", "username": "the user", "user_domain_name": "the user's domain",
-    "application_credential_id": "the application credential",
+    "application_credential_id": "the application credential", "proxy_setting": "the proxy",
 }  # fmt: skip
 
 
@@ -178,6 +179,15 @@ def check_same_cloud(stored: Mapping[str, str], told: Mapping[str, str], *, name
             f"This login leads to another cloud than the one that the account “{name}” was registered at.",
             field="username",
             hint="Register it as an account of its own: with this one, all that was read so far would be missing.",
+        )
+
+
+def check_may_leave(*, proxy: bool, name: str) -> None:
+    """An account goes into another domain without the proxy of its old one."""
+    if proxy:
+        raise InvalidStatusError(
+            f"The account “{name}” goes by a proxy of its domain.",
+            hint="Let it connect directly first (change the account, proxy: none); the other domain may have a proxy of its own.",
         )
 
 

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from compute.accounts.choices import AuthKind, Capability, DriftPolicy, Environment, Interface, Resource, SyncStatus
 from compute.accounts.models import CloudAccount, CloudProvider
+from compute.proxies.models import ProxySetting
 from core.api.serializers import NameField, RefField, ResourceSerializer, StrictSerializer
 from identity.models import Domain, Project
 
@@ -18,6 +19,7 @@ ENVIRONMENTS_OF_CLOUDS = (Environment.PUBLIC, Environment.PRIVATE, Environment.O
 class CloudAccountSerializer(ResourceSerializer):
     domain = NameField("domain.name")
     project = NameField("project.name")
+    proxy_setting = NameField("proxy_setting.name")
     sync_status2 = serializers.ChoiceField(
         choices=[SyncStatus.IDLE, SyncStatus.SYNCING], help_text="Whether anything of it waits to be read, or is read."
     )
@@ -40,7 +42,7 @@ class CloudAccountSerializer(ResourceSerializer):
         fields = (
             "id", "name", "description", "status", "enabled", "provider", "brand", "access_url", "auth_kind", "username",
             "application_credential_id", "user_domain_name", "project_domain_name", "project_name", "interface", "regions",
-            "verify_tls", "read_only", "drift_policy", "domain", "domain_id", "project", "project_id", "auto_create_project",
+            "verify_tls", "proxy_setting", "proxy_setting_id", "read_only", "drift_policy", "domain", "domain_id", "project", "project_id", "auto_create_project",
             "cloud_env", "capabilities", "sync_status", "sync_status2",
             "last_sync_at", "last_sync_state", "last_error", "last_error_at", "cloud_user", "cloud_roles", "probe_at",
             "health_status", "error_count", "enable_auto_sync", "sync_interval_seconds", "last_auto_sync_at",
@@ -49,7 +51,7 @@ class CloudAccountSerializer(ResourceSerializer):
             "loadbalancer_count", "version", "created_at", "updated_at",
         )  # fmt: skip
         details = (
-            "domain", "project", "cloudprovider_count", "region_count", "external_project_count", "vpc_count",
+            "domain", "project", "proxy_setting", "cloudprovider_count", "region_count", "external_project_count", "vpc_count",
             "network_count", "eip_count", "loadbalancer_count",
         )  # fmt: skip
 
@@ -74,6 +76,10 @@ class LoginSerializer(CredentialSerializer):
     regions = serializers.ListField(child=serializers.CharField(max_length=128), required=False, max_length=100)
     ca_bundle = serializers.CharField(max_length=1_000_000, required=False, allow_blank=True, trim_whitespace=False)
     verify_tls = serializers.BooleanField(required=False)
+    proxy_setting = RefField(
+        ProxySetting, right="compute.proxysettings.get", lies_in={"domain": "domain_id"}, required=False, allow_null=True,
+        help_text="The way through proxies; null: directly.",
+    )  # fmt: skip
 
 
 class AccountOwnSerializer(LoginSerializer):

@@ -22,6 +22,7 @@ from compute.accounts.twins import check_login_free, check_nobody_there, hold_lo
 from compute.clouds import registry
 from compute.clouds.errors import CloudError
 from compute.clouds.specs import AccountInfo
+from compute.proxies import rules as proxies
 from core.access import Actor, ensure, product_actor
 from core.engine.changes import Changes, check_version
 from core.engine.writing import Change, writing
@@ -35,7 +36,7 @@ RIGHT = "compute.cloudaccounts"
 SYNC, PROBE = "account.sync", "account.probe"
 LOGIN_FIELDS = (
     "access_url", "auth_kind", "username", "secret", "application_credential_id", "user_domain_name",
-    "project_domain_name", "project_name", "interface", "regions", "ca_bundle", "verify_tls",
+    "project_domain_name", "project_name", "interface", "regions", "ca_bundle", "verify_tls", "proxy_setting",
 )  # fmt: skip
 
 
@@ -120,7 +121,9 @@ def _draft(login: Mapping[str, Any], *, provider: str, base: CloudAccount | None
 
 
 def _login_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: _clean(n, values[n]) for n in LOGIN_FIELDS if values.get(n) is not None}
+    """The fields of a login that were given. No proxy is a way, too: the direct one."""
+    given = (n for n in LOGIN_FIELDS if n in values and (values[n] is not None or n == "proxy_setting"))
+    return {n: _clean(n, values[n]) for n in given}
 
 
 def _changed_login(account: CloudAccount, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,6 +193,7 @@ def account_create(
     if project is not None:
         rules.check_project_domain(project.domain_id, domain.pk)
     draft = _draft(_login_of(login), provider=provider)
+    _check_proxy(draft.proxy_setting, domain.pk)
     rules.check_brand(brand or BRANDS.get(provider, provider), provider)
     _check_name_free(draft, domain=domain, name=name)
     check_login_free(draft, actor=actor, tried=False)
@@ -199,6 +203,7 @@ def account_create(
         if generate_name:
             name = _free_name(domain, generate_name)  # logins are held, so nobody else takes it meanwhile
         _check_name_free(draft, domain=domain, name=name)
+        _check_proxy(draft.proxy_setting, domain.pk)
         draft.domain, draft.name, draft.description, draft.project = domain, name, description, project
         ensure(actor, f"{RIGHT}.create", draft)
         draft.brand = brand or BRANDS.get(provider, provider)
@@ -217,6 +222,11 @@ def account_create(
         task = _start_sync(draft, actor)
         changes.write_audit(task_id=task.pk)
         return done(draft, task, warnings=(*result.warnings, *told))
+
+
+def _check_proxy(proxy: Any, domain_id: Any) -> None:
+    if proxy is not None:
+        proxies.check_same_domain(proxy.domain_id, domain_id)
 
 
 def _check_still_free(draft: CloudAccount, result: TestResult | None, *, actor: Actor) -> None:
@@ -294,6 +304,7 @@ def _change(
         plain["skip_sync_resources"] = sorted(set(plain["skip_sync_resources"]))
     if (project := plain.get("project")) is not None:
         rules.check_project_domain(project.domain_id, account.domain_id)
+    _check_proxy(login.get("proxy_setting"), account.domain_id)
     draft: CloudAccount | None = None
     result: TestResult | None = None
     if login:
@@ -396,6 +407,7 @@ def account_change_project(account: CloudAccount, *, actor: Actor, project: Proj
         values: dict[str, Any] = {"project": project}
         if project.domain_id != account.domain_id:
             _check_name_free(account, domain=project.domain, name=account.name)
+            rules.check_may_leave(proxy=account.proxy_setting_id is not None, name=account.name)
             values["domain"] = project.domain
             ensure(actor, f"{RIGHT}.update", CloudAccount(pk=account.pk, domain=project.domain))
         changes = Changes(actor)

@@ -39,6 +39,18 @@ FIXED: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
+class Proxy:
+    """The proxies between us and a cloud: for http and https addresses ("": directly), and what is reached past them: names,
+    `.domains`, networks. `secret` never appears in `repr`."""
+
+    http: str = ""
+    https: str = ""
+    no_proxy: tuple[str, ...] = ()
+    username: str = ""
+    secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
 class Credentials:
     """How to log in to a cloud. `kind`: "password" or "application_credential".
 
@@ -58,6 +70,7 @@ class Credentials:
     ca_bundle: str = field(default="", repr=False)
     verify_tls: bool = True
     timeout: float = 30.0
+    proxy: Proxy | None = None
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,7 @@ UNFOLD = {
                 "title": "Clouds",
                 "items": [
                     {"model": "cloudaccount", "title": "Accounts", "icon": "cloud"},
+                    {"model": "proxysetting", "title": "Proxies", "icon": "vpn_lock"},
                     {"model": "cloudregion", "title": "Regions", "icon": "location_on"},
                     {"model": "externalproject", "title": "External projects", "icon": "folder_shared"},
                     {"model": "mappingrule", "title": "Mapping rules", "icon": "rule_settings"},

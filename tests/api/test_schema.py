@@ -32,6 +32,7 @@ from compute.eips.models import Eip
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject, MappingRule
+from compute.proxies.models import ProxySetting
 from compute.regions.models import CloudRegion
 from compute.sync.models import SyncRun
 from config.wsgi import application
@@ -48,7 +49,7 @@ CONFORMANCE = [status_code_conformance, content_type_conformance, response_schem
 EXAMPLES = int(os.environ.get("SKYDECK_SCHEMA_EXAMPLES", "4"))
 MODELS: dict[str, Any] = {
     "cloudaccounts": CloudAccount, "cloudproviders": CloudProvider, "cloudregions": CloudRegion, "eips": Eip,
-    "externalprojects": ExternalProject, "mappingrules": MappingRule, "networks": Network, "sync_runs": SyncRun, "vpcs": Vpc,
+    "externalprojects": ExternalProject, "mappingrules": MappingRule, "proxysettings": ProxySetting, "networks": Network, "sync_runs": SyncRun, "vpcs": Vpc,
     "loadbalancers": LoadBalancer, "loadbalancerlisteners": Listener, "loadbalancerbackendgroups": BackendGroup,
     "loadbalancerbackends": Backend, "domains": Domain, "projects": Project, "users": User, "roles": Role,
     "role_assignments": RoleAssignment, "tasks": Task, "events": AuditEvent,

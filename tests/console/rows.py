@@ -10,6 +10,7 @@ from compute.eips.models import Eip
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject, MappingRule
+from compute.proxies.models import ProxySetting
 from compute.regions.models import CloudRegion
 from compute.sync.models import SyncPart, SyncRun
 from core.audit.models import AuditEvent
@@ -182,6 +183,12 @@ def projects(world: World, number: int) -> None:
     Project.objects.bulk_create(Project(domain=world.domain, name=fresh("project")) for n in range(number))
 
 
+def proxies(world: World, number: int) -> None:
+    ProxySetting.objects.bulk_create(
+        ProxySetting(domain=world.domain, name=fresh("way"), https_proxy="http://proxy:1") for _ in range(number)
+    )
+
+
 def mapping_rules(world: World, number: int) -> None:
     MappingRule.objects.bulk_create(
         MappingRule(account=world.account, pattern=fresh("team"), project=world.project, position=n + 1)
@@ -208,7 +215,7 @@ def assignments(world: World, number: int) -> None:
 
 FILLERS = {
     "loadbalancer": balancers, "listener": listeners, "backendgroup": groups, "backend": backends, "network": networks,
-    "vpc": vpcs, "eip": eips, "cloudregion": regions, "externalproject": external_projects, "mappingrule": mapping_rules, "syncrun": runs, "task": tasks,
+    "vpc": vpcs, "eip": eips, "cloudregion": regions, "externalproject": external_projects, "mappingrule": mapping_rules, "proxysetting": proxies, "syncrun": runs, "task": tasks,
     "auditevent": events, "cloudaccount": accounts, "domain": domains, "project": projects, "user": users,
     "role": roles, "roleassignment": assignments,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from django import forms
 from compute.accounts.choices import BRANDS, AuthKind, DriftPolicy, Interface, Resource
 from compute.accounts.models import CloudAccount
 from compute.accounts.rules import DEFAULT_INTERVAL, check_complete
+from compute.proxies.models import ProxySetting
 from core.access import Actor, Reach, visible_to
 from core.admin.forms import Checks, ConsoleForm, PasswordInput, Radios, Select, Switch, TextArea, TextInput
 from core.errors import Problem
@@ -17,6 +18,7 @@ from identity.models import Domain, Project
 LOGIN = (
     "access_url", "auth_kind", "username", "secret", "application_credential_id", "project_name", "user_domain_name",
     "project_domain_name", "interface", "regions", "ca_bundle", "verify_tls",
+    "proxy_setting",
 )  # fmt: skip
 
 
@@ -45,7 +47,8 @@ class AccountForm(ConsoleForm):
         ),
     )
     more: ClassVar[tuple[str, ...]] = (
-        *AUTO, "user_domain_name", "project_domain_name", "interface", "regions", "verify_tls", "ca_bundle", "read_only",
+        *AUTO, "user_domain_name", "project_domain_name", "interface", "regions", "verify_tls", "ca_bundle", "proxy_setting",
+        "read_only",
         "drift_policy", "description",
     )  # fmt: skip
     field_of = {"auth_url": "access_url", "password": "secret"}
@@ -89,6 +92,13 @@ class AccountForm(ConsoleForm):
         label="CA bundle", required=False, strip=False, widget=TextArea({"placeholder": "-----BEGIN CERTIFICATE-----"}),
         help_text="PEM, when the cloud's certificate is signed by a CA of your own.",
     )  # fmt: skip
+    proxy_setting = forms.ModelChoiceField(
+        ProxySetting.objects.none(),
+        label="Proxy",
+        required=False,
+        widget=Select(),
+        empty_label="None: connect directly",
+    )
     read_only = forms.BooleanField(
         label="Only read; change nothing through this account", required=False, widget=Switch()
     )
@@ -129,6 +139,11 @@ class AccountForm(ConsoleForm):
         provider: Any = self.fields["provider"]
         provider.choices = [(name, BRANDS.get(name, name)) for name in names]
         provider.initial = names[0] if names else ""
+        proxy: Any = self.fields["proxy_setting"]
+        ways = ProxySetting.objects.defer("secret").order_by("name")
+        proxy.queryset = visible_to(
+            ways if account is None else ways.filter(domain=account.domain_id), actor, "compute.proxysettings.list"
+        )
         domain: Any = self.fields["domain"]
         domain.queryset = visible_to(Domain.objects.all(), actor, "identity.domains.list")
         for name in ("username", "application_credential_id", "secret", "project_name"):

@@ -118,6 +118,14 @@ def from_response(response: requests.Response, place: Place) -> CloudError:
     if status in REDIRECTS:
         return _redirected(response, place)
     words = Words.of(response)
+    if status == 407:
+        return Unreachable(
+            f"{place} could not be reached: the account's proxy wants another login.",
+            field="proxy_setting",
+            hint="Give the proxy setting the user and password of the proxy.",
+            cause=clean(words.text, place.secrets),
+            http_status=status,
+        )
     if status == 404 and words.text and _about_another(response, words):
         return Refused(
             f"{place} refused this, because something that it refers to is not there or cannot be used.",
@@ -150,6 +158,13 @@ def from_failure(error: requests.RequestException, url: str, place: Place) -> Cl
     target = endpoint(url)
     low = _innermost(error)
     cause = clean(str(low) or type(low).__name__, place.secrets)
+    if isinstance(error, requests.exceptions.ProxyError):
+        return Unreachable(
+            f"{place} at {target} could not be reached: the account's proxy did not lead there.",
+            field="proxy_setting",
+            hint="Check the proxy setting: its address, its user, and whether the proxy allows this address.",
+            cause=cause,
+        )
     if isinstance(error, TooLarge):
         size = f"{error.limit / 2**20:g} MiB"
         return Unreachable(f"{place} at {target} was not read: the cloud's answer is larger than {size}.", cause=cause)

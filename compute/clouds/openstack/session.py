@@ -167,7 +167,8 @@ class Sessions:
         self._lock = threading.RLock()
         self._transport: WatchedSession | None = None
         self._logins: OrderedDict[str, AnyLogin] = OrderedDict()
-        self._secrets = tuple(text for text in (credentials.secret,) if text)
+        secret_of_proxy = credentials.proxy.secret if credentials.proxy else ""
+        self._secrets = tuple(text for text in (credentials.secret, secret_of_proxy) if text)
 
     def session(self, region: str = "", *, project_id: str = "") -> CloudSession:
         """A keystoneauth session. Raises `Refused` for an address or a CA bundle that cannot be used."""
@@ -268,7 +269,9 @@ class Sessions:
             if self._transport is None:
                 c = self.credentials
                 context = tls_context(c.ca_bundle, verify=c.verify_tls)
-                self._transport = WatchedSession(context=context, timeout=c.timeout, secrets=self._secrets)
+                self._transport = WatchedSession(
+                    context=context, timeout=c.timeout, secrets=self._secrets, proxy=c.proxy
+                )
             return self._transport
 
     def _login(self, project_id: str) -> AnyLogin:

@@ -30,6 +30,8 @@ from compute.clouds import calls, outbound
 from compute.clouds.calls import Call
 from compute.clouds.errors import Refused
 from compute.clouds.openstack import errors
+from compute.clouds.proxies import proxy_for
+from compute.clouds.specs import Proxy
 from core.errors import InputParameterError
 
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -49,8 +51,11 @@ _sleep = time.sleep
 class WatchedSession(requests.Session):
     """A requests session that reports to the watch. `timeout`: seconds for one call, all its tries together."""
 
-    def __init__(self, *, context: ssl.SSLContext, timeout: float, secrets: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *, context: ssl.SSLContext, timeout: float, secrets: tuple[str, ...] = (), proxy: Proxy | None = None
+    ) -> None:
         super().__init__()
+        self._proxy = proxy
         self._limit = min(timeout, LONGEST_TIMEOUT)
         self._secrets = secrets
         # No proxy, netrc or CA file from the environment: what a connection uses stands in the account and nowhere else.
@@ -86,6 +91,11 @@ class WatchedSession(requests.Session):
         calls.before(call)
         started = time.monotonic()
         try:
+            way = proxy_for(url, self._proxy)
+            if way:
+                # The connection ends at the proxy: where it leads from there is checked as it is written.
+                outbound.check_url(url, resolve=False)
+                kwargs = {**kwargs, "proxies": {urlsplit(url).scheme: way}}
             response = super().request(method, url, **{**kwargs, "timeout": timeout, "stream": True})
             _read(response, started + left)
         except InputParameterError as denied:
@@ -172,6 +182,11 @@ class GuardedAdapter(HTTPAdapter):
         super().init_poolmanager(*args, **kwargs, ssl_context=self._context)
         self.poolmanager.pool_classes_by_scheme = {"http": _GuardedPool, "https": _GuardedTlsPool}
 
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **kwargs, ssl_context=self._context)
+        manager.pool_classes_by_scheme = self.poolmanager.pool_classes_by_scheme
+        return manager
+
     def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
         """Leave trust to the TLS context: requests would add its own authorities to those of the account."""
         conn.cert_reqs = self._context.verify_mode
@@ -240,7 +255,7 @@ class _GuardedTls(_Guarded, HTTPSConnection):
     _doubtful = False
 
     def connect(self) -> None:
-        self._doubtful = True
+        self._doubtful = self._tunnel_host is None  # a proxy that opens a tunnel takes its time, and speaks plain http
         try:
             super().connect()
         except TimeoutError:

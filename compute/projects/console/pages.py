@@ -98,7 +98,7 @@ class MappingRuleForm(ConsoleForm):
         fields["project"].queryset = visible_to(projects, actor, "identity.projects.list")
         fields["project"].label_from_instance = lambda row: row.name if account else f"{row.name} ({row.domain.name})"
 
-    def values(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, Any]:
         """What the services take; a position that was not given is left out."""
         return {name: value for name, value in self.cleaned_data.items() if not (name == "position" and value is None)}
 

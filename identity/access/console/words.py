@@ -23,7 +23,7 @@ THINGS = {
     "notify.*": "notifications", "compute.loadbalancer*": "load balancers, listeners, backend groups, backends",
     "compute.eips": "elastic IPs", "compute.vpcs": "VPCs", "compute.secgroups": "security groups",
     "compute.secgrouprules": "security group rules", "compute.externalprojects": "external projects",
-    "compute.mappingrules": "mapping rules",
+    "compute.proxysettings": "proxy settings", "compute.mappingrules": "mapping rules",
     "compute.cloudregions": "regions", "compute.cloudproviders": "subaccounts", "core.events": "the audit trail",
     "identity.role_assignments": "role assignments", "identity.tokens": "tokens of the API",
 }  # fmt: skip

@@ -227,8 +227,8 @@ def test_the_console_makes_changes_and_deletes(seeing_all: World, ops: Project, 
     tab = reverse("console:compute_cloudaccount_change", args=[seeing_all.account.pk])
     assert "team-*" in client.get(f"{tab}projects/").content.decode()
     edit = reverse("console:compute_mappingrule_edit", args=[made.pk])
-    assert client.post(edit, {**values, "pattern": "squad-*", "position": 4}).status_code == 302
+    assert client.post(edit, {**values, "pattern": "squad-*", "position": ""}).status_code == 302
     made.refresh_from_db()
-    assert (made.pattern, made.position) == ("squad-*", 4)
+    assert (made.pattern, made.position) == ("squad-*", 1)
     gone = client.post(reverse("console:compute_mappingrule_delete", args=[made.pk]))
     assert gone.status_code == 302 and not MappingRule.objects.exists()
