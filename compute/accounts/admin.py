@@ -21,7 +21,8 @@ from compute.console import related, simple_badge
 from compute.projects.models import ExternalProject, MappingRule
 from compute.regions.models import CloudRegion
 from compute.sync.admin import RUN_BADGES, run_words
-from compute.sync.models import SyncRun
+from compute.sync.console import STANDS, unread
+from compute.sync.models import PARTIAL, SyncRun
 from core.access import Actor, visible_to
 from core.actions import Verb
 from core.admin.actors import actor_of
@@ -192,6 +193,14 @@ class CloudAccountAdmin(ResourceAdmin):
         if not obj.last_error:
             return told_of_roles
         page, words, hint = way_out(obj)
+        if page == "edit" and obj.last_sync_state == PARTIAL and obj.status == AccountStatus.CONNECTED:
+            run = SyncRun.objects.filter(account=obj, state=PARTIAL).prefetch_related("parts").first()
+            if run is not None and (parts := unread(run)):
+                text = format_html(
+                    "The last sync, {}, did not read everything. What is missing: {}.", moment(run.created_at), parts
+                )
+                url = site.url_of("syncrun", run.pk)
+                return [Notice(Tone.WARN, text, hint=STANDS, url=url, link="See the sync run"), *told_of_roles]
         button = self.offer_button(request, obj, page)
         told = problem_notice(obj.last_error, url="" if button.why_not else button.url, link=words)
         text = format_html("Last error, {}: {}", moment(obj.last_error_at, "at an unknown time"), told.text)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from compute.console import related
-from compute.sync.console import ACCEPT, DecidePage, covers_words, held_words, kind_words
+from compute.sync.console import ACCEPT, STANDS, DecidePage, covers_words, held_words, kind_words, unread
 from compute.sync.models import (
     COMPLETE,
     FAILED,
@@ -123,6 +123,8 @@ class SyncRunAdmin(ResourceAdmin):
 
     def notices(self, request: HttpRequest, obj: SyncRun) -> list[Notice]:
         found = [problem_notice(obj.problem)] if obj.problem else []
+        if obj.state == PARTIAL and (parts := unread(obj)):
+            found.append(Notice(Tone.WARN, f"Not everything was read. What is missing: {parts}.", hint=STANDS))
         if obj.awaits_decision:
             text = f"{held_words(obj)} were missing at once, so nothing of them was removed."
             hint = "If they are really gone, decide it here. If not, give the account's user back what it may see, and sync again."

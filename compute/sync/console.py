@@ -7,12 +7,14 @@ from typing import Any
 
 from compute.accounts.choices import Resource
 from compute.sync.actions import SYNC_RUN_ACTIONS
-from compute.sync.models import SyncPart, SyncRun
+from compute.sync.models import FAILED, PARTIAL, SyncPart, SyncRun
 from core.admin.changepage import ChangePage
 from core.admin.parts import verb_named
 from core.engine.plan import words
 from core.engine.writing import Change
 
+MOST_TOLD = 3  # parts in one sentence
+STANDS = "What was not read stands as it was before."
 ACCEPT = verb_named(SYNC_RUN_ACTIONS, "accept-removals")
 PART_WORDS = {
     "networks": "VPCs", "subnets": "networks", "loadbalancers": "load balancers", "floatingips": "elastic IPs",
@@ -40,6 +42,19 @@ def held_words(run: SyncRun) -> str:
         if part.held
     ]
     return words(told)
+
+
+def unread(run: SyncRun) -> str:
+    """The parts of a run that were not read whole, each with its reason, in one line; "" where all were. Wants the parts loaded."""
+    told = []
+    for part in run.parts.all():
+        if part.state not in (FAILED, PARTIAL) or part.held:
+            continue
+        why = str((part.problem or {}).get("detail", "")) or part.notes[0] if part.problem or part.notes else ""
+        place = f"{kind_words(part)}{f' in {part.region}' if part.region else ''}"
+        told.append(f"{place} ({why.rstrip('.')})" if why else place)
+    more = len(told) - MOST_TOLD
+    return words([*told[:MOST_TOLD], *([f"{more} more"] if more > 0 else [])])
 
 
 class DecidePage(ChangePage):
