@@ -20,6 +20,9 @@ TESTS = {
     "compute/accounts/rules.py": ["tests/unit/accounts/test_rules.py"],
     "compute/loadbalancers/rules.py": ["tests/unit/loadbalancers/test_rules.py"],
     "compute/loadbalancers/plan.py": ["tests/unit/loadbalancers/test_plan.py", "tests/properties/test_plan.py"],
+    "compute/projects/rules.py": ["tests/unit/projects/test_rules.py"],
+    "compute/proxies/rules.py": ["tests/unit/proxies/test_rules.py"],
+    "compute/sync/rules.py": ["tests/unit/sync/test_rules.py"],
     "core/engine/merge.py": ["tests/properties/test_merge.py"],
 }
 

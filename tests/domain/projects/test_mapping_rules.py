@@ -7,14 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from hypothesis import given
-from hypothesis import strategies as st
 
-from compute.projects import rules
 from compute.projects.models import ExternalProject, MappingRule
-from compute.projects.rules import Mapping
 from compute.projects.services import external_project_change_project, mapping_rule_create
-from core.errors import InputParameterError, MissingParameterError, OutOfRangeError
 from identity.models import Domain, Project, User
 from tests.api.contract import problem
 from tests.conftest import MakeApi, MakeUser
@@ -23,54 +18,6 @@ from tests.world import World
 
 __all__ = ["seeing_all"]
 URL = "/api/compute/mappingrules/"
-
-
-# --- pure -------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("matched_by", "pattern", "fits"),
-    [
-        ("name", "web", True), ("name", "WEB", True), ("name", "we?", True), ("name", "w*", True), ("name", "we", False),
-        ("name", "prod", False), ("name", "[w]eb", False), ("tag", "prod", True), ("tag", "owner=*", True),
-        ("tag", "web", False), ("tag", "own", False),
-    ],
-)  # fmt: skip
-def test_what_fits_a_pattern(matched_by: str, pattern: str, fits: bool) -> None:
-    found = rules.mapped_to([Mapping(matched_by, pattern, "it")], name="web", tags=("Prod", "owner=ann"))
-    assert (found == "it") is fits
-
-
-def test_the_first_that_fits_counts() -> None:
-    mappings = [Mapping("tag", "x", 1), Mapping("name", "web*", 2), Mapping("name", "*", 3)]
-    assert [rules.mapped_to(mappings, name=n, tags=()) for n in ("web-1", "db")] == [2, 3]
-    assert rules.mapped_to(mappings[:2], name="db", tags=("y",)) is None
-
-
-@given(st.text(min_size=1, max_size=20))
-def test_every_name_fits_itself_in_brackets_too(name: str) -> None:
-    literal = "".join("?" if c in "*?" else c for c in name)
-    assert rules.mapped_to([Mapping("name", literal, True)], name=name, tags=()) is True
-
-
-@pytest.mark.parametrize(
-    ("text", "error"), [("", MissingParameterError), ("  ", MissingParameterError), ("a\nb", InputParameterError),
-                        ("x" * 129, InputParameterError)]
-)  # fmt: skip
-def test_patterns_that_are_none(text: str, error: type[Exception]) -> None:
-    with pytest.raises(error) as refused:
-        rules.check_pattern(text)
-    assert refused.value.field == "pattern"  # type: ignore[attr-defined]
-    assert rules.check_pattern(f" {'x' * 128} ") == "x" * 128
-
-
-def test_positions() -> None:
-    for good in (1, 1000):
-        rules.check_position(good)
-    for bad in (0, 1001, -1):
-        with pytest.raises(OutOfRangeError) as refused:
-            rules.check_position(bad)
-        assert refused.value.field == "position"
 
 
 # --- what a sync makes of them ------------------------------------------------------------------------------------------------

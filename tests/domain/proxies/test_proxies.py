@@ -11,7 +11,6 @@ from django.urls import reverse
 from compute.accounts import services as accounts
 from compute.accounts.models import CloudAccount
 from compute.accounts.opening import credentials_of
-from compute.proxies import rules
 from compute.proxies.models import ProxySetting
 from compute.proxies.services import proxy_create, proxy_delete, proxy_update
 from core.audit.models import AuditEvent
@@ -55,55 +54,6 @@ def used(world: World) -> ProxySetting:
     way = make(world)
     accounts.account_update(account_of(world), actor=world.actor, proxy_setting=way, secret="operator-secret")
     return way
-
-
-# --- rules --------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("http", "https", "field", "error"),
-    [
-        ("", "", "https_proxy", MissingParameterError), ("ftp://p:1", "", "http_proxy", InputParameterError),
-        ("", "http://p:1/path", "https_proxy", InputParameterError), ("", "http://p:1/?q", "https_proxy", InputParameterError),
-        ("http://me:pw@p:1", "", "http_proxy", InputParameterError), ("", "proxy:3128", "https_proxy", InputParameterError),
-        ("http://169.254.169.254", "", "http_proxy", InputParameterError),
-        ("http://p:1#x", "", "http_proxy", InputParameterError),
-    ],
-)  # fmt: skip
-def test_addresses_that_are_none(http: str, https: str, field: str, error: type[Problem]) -> None:
-    with pytest.raises(error) as refused:
-        rules.check_addresses(http, https)
-    assert refused.value.field == field
-
-
-def test_addresses_that_are_some() -> None:
-    for good in ("http://proxy:3128", "https://proxy.example.org/", "http://10.0.0.1:8080"):
-        rules.check_addresses(good, "")
-        rules.check_addresses("", good)
-
-
-def test_what_goes_past() -> None:
-    assert rules.check_no_proxy(" a.example.org,.lan  10.0.0.0/8, fd00::1 ") == "a.example.org,.lan,10.0.0.0/8,fd00::1"
-    assert rules.check_no_proxy("") == ""
-    for bad in ("http://a", "a/b", "10.0.0.0/99", "*.lan", "a_b"):
-        with pytest.raises(InputParameterError) as refused:
-            rules.check_no_proxy(f"lan,{bad}")
-        assert refused.value.field == "no_proxy" and f"“{bad}”" in refused.value.detail
-
-
-def test_a_password_is_somebodys() -> None:
-    rules.check_user("me", secret=True)
-    rules.check_user("", secret=False)
-    with pytest.raises(MissingParameterError) as refused:
-        rules.check_user("", secret=True)
-    assert refused.value.field == "username"
-
-
-def test_only_one_of_the_own_domain() -> None:
-    rules.check_same_domain(1, 1)
-    with pytest.raises(InputParameterError) as refused:
-        rules.check_same_domain(1, 2)
-    assert refused.value.field == "proxy_setting"
 
 
 # --- what accounts make of them -----------------------------------------------------------------------------------------------

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from compute.accounts import rules
 from core.engine.plan import Plan
 from core.errors import Problem
+from tests.unit.said import said
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LOGIN = {
     "auth_kind": "password", "access_url": "https://c.example", "username": "u", "user_domain_name": "D", "project_name": "p",
     "project_domain_name": "E", "application_credential_id": "", "secret": "s",
 }  # fmt: skip
-
-
-def said(call: Callable[[], Any]) -> tuple[str, str, str, str]:
-    """Class, field, sentence and way out of a refusal."""
-    with pytest.raises(Problem) as refused:
-        call()
-    problem = refused.value
-    return problem.code, problem.field, problem.detail, problem.hint
 
 
 def test_rule_1_providers() -> None:
@@ -267,4 +258,12 @@ def test_bundles() -> None:
         rules.check_ca_bundle(good)
     assert said(lambda: rules.check_ca_bundle("nonsense")) == (
         "InputParameterError", "ca_bundle", "This is not a PEM bundle: it holds no “BEGIN CERTIFICATE” line.", "",
+    )  # fmt: skip
+
+
+def test_an_account_with_a_proxy_stays_in_its_domain() -> None:
+    rules.check_may_leave(proxy=False, name="north")
+    assert said(lambda: rules.check_may_leave(proxy=True, name="north")) == (
+        "InvalidStatusError", "", "The account “north” goes by a proxy of its domain.",
+        "Let it connect directly first (change the account, proxy: none); the other domain may have a proxy of its own.",
     )  # fmt: skip
