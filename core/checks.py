@@ -23,10 +23,15 @@ from core.api import routers
 from core.api.filters import ResourceFilterSet
 
 # Rows that no list shows by themselves: they are reached through what they belong to, which has an owner.
-INTERNAL = frozenset({"core.line", "core.lease", "core.taskstep", "core.taskevent", "core.idempotencyrecord"})
+# Rows that nobody lists by themselves; tags are whose the tagged object is.
+INTERNAL = frozenset(
+    {"core.line", "core.lease", "core.taskstep", "core.taskevent", "core.idempotencyrecord", "core.tag"}
+)
 RIGHT = re.compile(r"[a-z]+\.[a-z_]+(\.[a-z_-]+)?")
 # Words that the viewset's own routes use.
-TAKEN = frozenset({"create", "update", "delete", "list", "get", "tasks", "events"})
+TAKEN = frozenset(
+    {"create", "update", "delete", "list", "get", "tasks", "events", "metadata", "user-metadata", "set-user-metadata"}
+)
 
 
 @register(Tags.models)

@@ -12,10 +12,11 @@ from core.audit.models import AuditEvent
 from core.idempotency.models import IdempotencyRecord
 from core.ids import new_id
 from core.locks.models import Lease
+from core.tags.models import Tag
 from core.tasks.models import Line, Task, TaskEvent, TaskStep
 
 __all__ = [
-    "AuditEvent", "IdempotencyRecord", "Lease", "Line", "Task", "TaskEvent", "TaskStep",
+    "AuditEvent", "IdempotencyRecord", "Lease", "Line", "Tag", "Task", "TaskEvent", "TaskStep",
     "Base", "Desired", "Mirrored", "count_of", "live", "order_of",
 ]  # fmt: skip
 

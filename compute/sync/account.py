@@ -79,7 +79,8 @@ def _scopes(reading: Reading, info: AccountInfo) -> Scopes:
         ExternalProject.objects.filter(account=reading.account).exclude(external_id="").order_by("name", "external_id")
     )
     reading.projects = dict(rows.filter(deleted_at=None).values_list("external_id", "project_id"))
-    told = rows.values_list("external_id", "name", "status", "deleted_at")
+    told = list(rows.values_list("external_id", "name", "status", "deleted_at"))
+    reading.cloud_projects = {id: name for id, name, _, gone in told if gone is None}
     return scopes_of(
         info, [(id, name, status == ProjectStatus.AVAILABLE and gone is None) for id, name, status, gone in told]
     )

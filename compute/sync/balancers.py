@@ -33,6 +33,7 @@ from compute.sync.inflight import IN_FLIGHT
 from compute.sync.models import SyncPart
 from compute.sync.reading import Reading, ends_the_run, left_out
 from compute.sync.scopes import Covered, OpenPort, Scope, Scopes, is_gone, not_read
+from compute.sync.tags import keep_tags
 from compute.work import tag_of
 from core.audit.services import record
 from core.ids import is_id
@@ -108,16 +109,21 @@ class BalancerSync:
                 if len(moved) >= BATCH:
                     batch, moved = moved, []
                     self._read_trees(port, batch, began)
-                self._save()
+                self._keep(chunk)
         except CloudError as error:
             if not ends_the_run(error):
                 self._read_trees(port, moved, began)  # what was listed before it broke off
             raise
         self._read_trees(port, moved, began)
+        self._keep(moved)
 
-    def _save(self) -> None:
+    def _keep(self, chunk: list[State]) -> None:
+        """How far the part is, and the tags of balancers that are here."""
+        items = {item.external_id: item for item in chunk if item.external_id in self.seen}
         with self.reading.context.owning():
             self.part.save()
+            rows = LoadBalancer.objects.filter(**self.place, external_id__in=items, deleted_at=None)
+            keep_tags(self.reading, LoadBalancer, ((pk, items[id]) for pk, id in rows.values_list("pk", "external_id")))
 
     def _moved(self, chunk: list[State], scope: Scope) -> list[State]:
         """Those of a chunk that are new, or that differ from what was read last."""

@@ -25,6 +25,7 @@ from compute.sync.inflight import IN_FLIGHT, rows_in_flight
 from compute.sync.models import PARTIAL, SyncPart
 from compute.sync.reading import Reading, ends_the_run, is_sound, left_out
 from compute.sync.scopes import Covered, OpenPort, Scope, Scopes, is_gone, not_read
+from compute.sync.tags import keep_tags
 from core.audit.services import entry, record_many
 from identity.models import Project
 
@@ -164,6 +165,9 @@ class FlatMirror(ABC):
             versioned = ["version"] if self.wishes else []
             self.model.objects.bulk_update(changed, [*MIRRORED, *self.names, *versioned], batch_size=CHUNK)
             record_many([*self._imported(added), *audit])
+            rows |= {row.external_id: row for row in added}
+            seen = ((rows[item.external_id].pk, item) for item in chunk if item.external_id in rows)
+            keep_tags(self.reading, self.model, seen)
             self.part.added += len(added)
             self.part.changed += len(changed)
             self.part.unchanged += len(wanted) - len(moved)

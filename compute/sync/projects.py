@@ -17,6 +17,7 @@ from compute.projects.models import ExternalProject, MappingRule
 from compute.sync.bulk import held
 from compute.sync.models import PARTIAL, SyncPart
 from compute.sync.reading import Reading, ends_the_run, is_sound, left_out
+from compute.sync.tags import keep_tags
 from compute.work import tag_of
 from core.audit.models import AuditEvent
 from core.audit.services import entry, record_many
@@ -53,6 +54,9 @@ def read_projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> 
             if ends_the_run(error):
                 raise
             left_out(part, item.name or item.external_id, error)
+    with reading.context.owning():
+        ids = dict(rows.exclude(external_id="").values_list("external_id", "pk"))
+        keep_tags(reading, ExternalProject, ((ids[id], item) for id, item in listed.items() if id in ids))
     if failure is not None:
         raise failure
     gone = [p for p in known.values() if p.external_id not in listed]

@@ -53,6 +53,7 @@ class Reading:
     run: SyncRun
     actor: Actor = field(default_factory=lambda: product_actor("sync"))
     projects: dict[str, Any] = field(default_factory=dict)  # external id → local project id
+    cloud_projects: dict[str, str] = field(default_factory=dict)  # external id → its name at the cloud
     answered: bool = False  # the cloud took the login and said who it is
 
     def reads(self, region: str, kind: str = "") -> bool:

@@ -23,7 +23,7 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from core.access import Actor, get_visible, visible_to
-from core.admin import tabs
+from core.admin import tabs, tagging
 from core.admin.actors import actor_of
 from core.admin.ages import SINCE
 from core.admin.filters import Group, QuickFilter, quick_filter
@@ -35,6 +35,7 @@ from core.admin.polling import is_poll, polled
 from core.admin.tabs import Mirror
 from core.admin.tones import Badge, Tone
 from core.errors import NotFoundError, ResourceNotFoundError
+from core.tags.services import is_tagged
 
 PageView = Callable[..., HttpResponseBase]
 
@@ -180,6 +181,9 @@ class ResourceAdmin(ModelAdmin):
             return queryset.none(), False  # no name holds it, and the database would take it for no word at all
         found, doubled = super().get_search_results(request, queryset, search_term)
         named = self.named_by(search_term.strip()) if search_term.strip() else None
+        tagged = tagging.named_by_tag(self.model, search_term.strip())
+        if tagged is not None:
+            named = tagged | named if named is not None else tagged
         if doubled or named is not None:
             found = queryset.filter(Q(pk__in=found.order_by().values("pk")) | (named or Q(pk__in=())))
         return found, False
@@ -258,8 +262,9 @@ class ResourceAdmin(ModelAdmin):
         return ()
 
     def common_tabs(self, obj: Any) -> list[Tab]:
-        """Changes, tasks, what the cloud says, drift."""
-        return tabs.common_tabs(self, obj)
+        """Changes, tasks, what the cloud says, drift, tags."""
+        tagged = [tagging.tags_tab(self)] if is_tagged(self.model) else []
+        return [*tabs.common_tabs(self, obj), *tagged]
 
     def mirrors(self, obj: Any) -> Sequence[Mirror]:
         """Where the row stands at a cloud; rows with several objects there have several."""
@@ -342,9 +347,12 @@ class ResourceAdmin(ModelAdmin):
         """List, pages of its own, the row's page and its tabs; none of Django's add, change and delete forms."""
         prefix = f"{self.opts.app_label}_{self.opts.model_name}"
         wrap = self.admin_site.admin_view
+        pages = list(self.pages)
+        if is_tagged(self.model):
+            pages.append(("<uuid:object_id>/tags/edit/", tagging.TagsPage, tagging.PAGE))
         return [
             path("", wrap(self.changelist_view), name=f"{prefix}_changelist"),
-            *(path(route, wrap(view.as_view(admin=self)), name=f"{prefix}_{name}") for route, view, name in self.pages),
+            *(path(route, wrap(view.as_view(admin=self)), name=f"{prefix}_{name}") for route, view, name in pages),
             path("<uuid:object_id>/", wrap(self.object_page), name=f"{prefix}_change"),
             path("<uuid:object_id>/<slug:tab>/", wrap(self.object_page), name=f"{prefix}_tab"),
         ]

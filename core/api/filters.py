@@ -31,6 +31,9 @@ from django.utils.dateparse import parse_datetime
 from core.access import Owner
 from core.api.references import has_field, resolve
 from core.errors import Problem
+from core.tags.models import Tag
+from core.tags.rules import parse_wanted
+from core.tags.services import is_tagged
 
 Schema = dict[str, Any]
 
@@ -132,6 +135,16 @@ class ProblemInForm(ValidationError):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
         self.problem = problem
+
+
+class TagField(forms.CharField):
+    """`key` or `key:value`, read into the keys it may be stored under and the value."""
+
+    def clean(self, value: Any) -> tuple[tuple[str, ...], str | None]:
+        try:
+            return parse_wanted(super().clean(value))
+        except ValueError:
+            raise ValidationError(f"“{value}” is not a tag like owner:ann.") from None
 
 
 class OrderingField(forms.CharField):
@@ -320,6 +333,26 @@ class SearchFilter(OneFilter):
         return qs.filter(q)
 
 
+class TagFilter(ManyFilter):
+    """Rows that have every one of these tags, written `key` or `key:value`."""
+
+    schema = {"type": "string", "description": "`key` or `key:value`; repeated: all of them."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__("id", **kwargs)
+
+    @classmethod
+    def inner(cls) -> forms.Field:
+        return TagField(max_length=512)
+
+    def apply(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        for keys, wanted in value:
+            tags = Tag.objects.filter(kind=qs.model._meta.model_name, key__in=keys)
+            tags = tags if wanted is None else tags.filter(value=wanted)
+            qs = qs.filter(pk__in=tags.values("object_id"))
+        return qs
+
+
 class OrderingFilter(OneFilter):
     """The declared orderings, always made total by the id: no row is lost or doubled between two pages."""
 
@@ -386,6 +419,8 @@ class ResourceFilterSet(django_filters.FilterSet):
         if has_field(model, "name"):
             found["name"] = lambda: TextFilter("name")
             found["name__contains"] = lambda: TextFilter("name", "icontains")
+        if is_tagged(model):
+            found["tag"] = TagFilter
         if has_field(model, "created_at"):
             found["created_at__gte"] = lambda: MomentFilter("created_at", "gte")
             found["created_at__lte"] = lambda: MomentFilter("created_at", "lte")

@@ -24,6 +24,7 @@ from core.api.parameters import Shape
 from core.api.references import resolve
 from core.errors import Problem, ResourceNotFoundError
 from core.ids import is_id
+from core.tags.services import is_tagged, may_see_internal, tags_of
 
 # --- in -------------------------------------------------------------------------------------------------------------------
 
@@ -106,6 +107,8 @@ def wrong_type(field: serializers.Field[Any, Any, Any, Any], value: Any) -> str:
             return "" if fits else message
     if isinstance(field, serializers.ListField) and isinstance(value, list):
         return next((f"each one {why}" for why in (wrong_type(field.child, v) for v in value) if why), "")
+    if isinstance(field, serializers.DictField) and isinstance(value, Mapping):
+        return next((f"each value {why}" for why in (wrong_type(field.child, v) for v in value.values()) if why), "")
     return ""
 
 
@@ -189,19 +192,21 @@ class ResourceSerializer(serializers.ModelSerializer[Any]):
     The context holds `actor`, `verbs` (for `can` and `why_not`) and `shape`.
     """
 
+    tags = serializers.SerializerMethodField()
     can = serializers.SerializerMethodField()
     why_not = serializers.SerializerMethodField()
 
     def get_field_names(self, declared_fields: Any, info: Any) -> list[str]:
         names = list(super().get_field_names(declared_fields, info))
-        return [*(n for n in names if n not in ("can", "why_not")), "can", "why_not"]
+        last = ("tags", "can", "why_not") if is_tagged(self.Meta.model) else ("can", "why_not")
+        return [*(n for n in names if n not in ("tags", "can", "why_not")), *last]
 
     def get_fields(self) -> dict[str, Any]:
         shape: Shape = self.context.get("shape") or Shape()
         fields = super().get_fields()
         left_out = set(shape.without)
         if not shape.details:
-            left_out |= set(getattr(self.Meta, "details", ()))
+            left_out |= {"tags", *getattr(self.Meta, "details", ())}
         shown = {
             name: field
             for name, field in fields.items()
@@ -219,6 +224,15 @@ class ResourceSerializer(serializers.ModelSerializer[Any]):
     @cached_property
     def _readers(self) -> list[tuple[str, Callable[[Any], Any]]]:
         return [(str(field.field_name), _reader(field)) for field in self._readable_fields]
+
+    @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
+    def get_tags(self, obj: Model) -> dict[str, str]:
+        """What people (`user:`) and its cloud (`ext:`) say about the object."""
+        tags = self.context.get("tags")
+        if tags is None:  # one object by itself
+            tags = tags_of([obj.pk], internal=may_see_internal(self.context.get("actor")))
+        found: dict[str, str] = tags.get(obj.pk, {})
+        return found
 
     @extend_schema_field({"type": "object", "additionalProperties": {"type": "boolean"}})
     def get_can(self, obj: Model) -> dict[str, bool]:

@@ -7,11 +7,13 @@ from drf_spectacular.views import SpectacularAPIView
 
 from core.api.docs import DocsView
 from core.api.routers import Router
+from core.api.tags import TagViewSet
 from core.api.tasks import AuditEventViewSet, TaskViewSet
 
 router = Router()
 router.add(TaskViewSet)
 router.add(AuditEventViewSet)
+router.add(TagViewSet)
 
 urlpatterns = [
     path("core/", include(router.urls)),

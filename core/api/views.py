@@ -22,8 +22,9 @@ Views parse, call and show. They write no rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -36,7 +37,7 @@ from rest_framework.response import Response
 
 from core.access import ensure, visible_to
 from core.actions import Action, Verb, always
-from core.api import exports, parameters, records, verbs
+from core.api import exports, parameters, records, tagging, verbs
 from core.api.base import Call, etag_headers
 from core.api.filters import BooleanFilter, ChoiceFilter, ResourceFilterSet, TextFilter
 from core.api.pagination import MAX_LIMIT, walk
@@ -44,6 +45,7 @@ from core.api.serializers import ResourceSerializer, field_names
 from core.api.writes import Writes
 from core.audit.models import AuditEvent
 from core.errors import InputParameterError
+from core.tags.services import CHUNK, is_tagged, may_see_internal, tags_of
 from core.tasks.actions import TASK_ACTIONS
 from core.tasks.models import Task
 
@@ -70,6 +72,9 @@ class ResourceViewSet(Writes):
             setattr(cls, verbs.method_name(one.name), verbs.detail_route(one))
             if one.bulk:
                 setattr(cls, f"bulk_{verbs.method_name(one.name)}", verbs.bulk_route(one))
+        if is_tagged(cls.serializer_class.Meta.model):
+            for name, method in tagging.routes(cls.right):
+                setattr(cls, name, method)
         if cls.offers("delete"):
             cls.bulk_delete = verbs.bulk_delete_route(cls.delete_serializer_class)  # type: ignore[attr-defined]
 
@@ -103,11 +108,20 @@ class ResourceViewSet(Writes):
             context["verbs"] = verbs
         if "cursor" in self.request.query_params:
             page, following = walk(found, self.request)
-            results = serializer_class(page, many=True, context=context).data
+            results = serializer_class(page, many=True, context=self._with_tags(context, serializer_class, page)).data
             return Response({"next": following, "previous": None, "results": results})
         self.shown = {*serializer_class(context=context).fields}
         rows_of_page = self.paginate_queryset(found)
+        context = self._with_tags(context, serializer_class, rows_of_page or [])
         return self.get_paginated_response(serializer_class(rows_of_page, many=True, context=context).data)
+
+    def _with_tags(
+        self, context: dict[str, Any], serializer_class: type[ResourceSerializer], rows: Iterable[Any]
+    ) -> dict[str, Any]:
+        """The context with the tags of a page, where answers show them: one query for all rows."""
+        if "tags" not in serializer_class(context=context).fields:
+            return context
+        return {**context, "tags": tags_of([row.pk for row in rows], internal=may_see_internal(self.actor))}
 
     @extend_schema(
         summary="The whole list as a file",
@@ -123,10 +137,17 @@ class ResourceViewSet(Writes):
         found = self._found("as", *parameters.SHAPE)
         shape = parameters.shape_of(request.query_params, field_names(self.serializer_class))
         shape = replace(shape, without=shape.without | {"can", "why_not"})
-        writer = self.serializer_class(context={**self.get_serializer_context(), "verbs": {}, "shape": shape})
-        rows = (writer.to_representation(row) for row in found.iterator(chunk_size=500))
+        context = {**self.get_serializer_context(), "verbs": {}, "shape": shape}
+        writer = self.serializer_class(context=context)
+
+        def rows() -> Iterator[dict[str, Any]]:
+            source = found.iterator(chunk_size=CHUNK)
+            while chunk := list(islice(source, CHUNK)):
+                context.update(self._with_tags(context, self.serializer_class, chunk))
+                yield from map(writer.to_representation, chunk)
+
         name = self.right.rpartition(".")[2]
-        return exports.respond(request._request, rows, list(writer.fields), form=form, name=name)
+        return exports.respond(request._request, rows(), list(writer.fields), form=form, name=name)
 
     @extend_schema(
         summary="The different values of a column",

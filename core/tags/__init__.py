@@ -1,0 +1,1 @@
+"""Tags of objects: what people note on them, and what clouds say."""
