@@ -14,6 +14,7 @@ from core.access import visible_to
 from core.api.filters import ChoiceFilter, IdFilter, ResourceFilterSet, TextFilter
 from core.api.pagination import MAX_LIMIT
 from core.api.references import has_field
+from core.api.routers import routed
 from core.api.serializers import ResourceSerializer
 from core.api.views import ResourceViewSet
 from core.errors import NotFoundError
@@ -85,7 +86,6 @@ class TagViewSet(ResourceViewSet):
 
     def _listable(self) -> QuerySet[Any]:
         """The tags of what the caller may list, of every kind."""
-        from core.api.routers import routed
 
         self.actor.require(f"{self.right}.list")
         mine = Q(pk__in=())
