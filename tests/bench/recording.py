@@ -87,9 +87,7 @@ def tree(name: str, subnet_id: str, *, full: bool) -> dict[str, Any]:
     pools = [web]
     if full:
         web["healthmonitor"] = monitor
-        pools.append(
-            {"name": "api", "protocol": "HTTP", "lb_algorithm": "LEAST_CONNECTIONS", "members": members[:1]}
-        )
+        pools.append({"name": "api", "protocol": "HTTP", "lb_algorithm": "LEAST_CONNECTIONS", "members": members[:1]})
         rule = {"type": "PATH", "compare_type": "STARTS_WITH", "value": "/api"}
         listener["l7policies"] = [
             {"name": "api", "action": "REDIRECT_TO_POOL", "redirect_pool": {"name": "api"}, "rules": [rule]}
@@ -136,9 +134,7 @@ def record(admin: Cloud, demo: Cloud) -> dict[str, Any]:
         admin.ask("PUT", "network", f"/v2.0/routers/{router}/add_router_interface", {"port_id": port})
         balancers = []
         for name, full in (("plain", False), ("full", True)):
-            made_one = demo.ask(
-                "POST", "load-balancer", "/v2.0/lbaas/loadbalancers", tree(name, subnet, full=full)
-            )
+            made_one = demo.ask("POST", "load-balancer", "/v2.0/lbaas/loadbalancers", tree(name, subnet, full=full))
             balancers.append(made_one["loadbalancer"]["id"])
             made.append((demo, "load-balancer", f"/v2.0/lbaas/loadbalancers/{balancers[-1]}?cascade=true"))
         vip_ports = [settled(demo, id)["vip_port_id"] for id in balancers]
@@ -151,9 +147,7 @@ def record(admin: Cloud, demo: Cloud) -> dict[str, Any]:
     finally:
         for cloud, service, path in reversed(made):
             if "/ports/" in path:
-                admin.ask(
-                    "PUT", "network", f"/v2.0/routers/{router}/remove_router_interface", {"port_id": port}
-                )
+                admin.ask("PUT", "network", f"/v2.0/routers/{router}/remove_router_interface", {"port_id": port})
             else:
                 cloud.ask("DELETE", service, path)
 

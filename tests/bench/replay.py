@@ -86,11 +86,19 @@ class Estate:
     def _add_network(self, number: int) -> None:
         network = next(n for n in self._listed("networks") if n["id"] == self.network_id)
         subnet = next(s for s in self._listed("subnets") if s["id"] == self.subnet_id)
-        id, subnet_id, project = _network(number), _subnet(number), _project(number * TREES_PER_NETWORK // TREES_PER_PROJECT)
+        id, subnet_id, project = (
+            _network(number),
+            _subnet(number),
+            _project(number * TREES_PER_NETWORK // TREES_PER_PROJECT),
+        )
         owner = {"project_id": project, "tenant_id": project, "shared": False}
-        self._put("/v2.0/networks", [{**network, **owner, "id": id, "name": f"net-{number:04}", "subnets": [subnet_id]}])
+        self._put(
+            "/v2.0/networks", [{**network, **owner, "id": id, "name": f"net-{number:04}", "subnets": [subnet_id]}]
+        )
         owner.pop("shared")
-        self._put("/v2.0/subnets", [{**subnet, **owner, "id": subnet_id, "network_id": id, "name": f"net-{number:04}-v4"}])
+        self._put(
+            "/v2.0/subnets", [{**subnet, **owner, "id": subnet_id, "network_id": id, "name": f"net-{number:04}-v4"}]
+        )
 
     def _add_tree(self, number: int, *, full: bool) -> None:
         """Every id in it anew, but for those of shared things."""
@@ -195,7 +203,11 @@ class Handler(BaseHTTPRequestHandler):
     def _say(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         time.sleep(self.server.seconds)
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **(headers or {})}.items():
+        for name, value in {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            **(headers or {}),
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)

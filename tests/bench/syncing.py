@@ -18,7 +18,9 @@ from typing import Any
 from tests.bench.measuring import counted, p50, report, say, use_own_database
 
 TREES = int(os.environ.get("SKYDECK_BENCH_TREES", "2000"))
-MANY = int(os.environ.get("SKYDECK_BENCH_TREES_MANY", "0"))  # also so many, for statements and memory alone; 20000 takes long
+MANY = int(
+    os.environ.get("SKYDECK_BENCH_TREES_MANY", "0")
+)  # also so many, for statements and memory alone; 20000 takes long
 CALL_MS = 20.0
 DATABASE = "skydeck_bench_sync"
 
@@ -73,7 +75,12 @@ def only_list(account: Any, *, children: bool) -> None:
     for _ in cloud.account.projects():
         pass
     region = cloud.region(info.regions[0])
-    for listing in (region.network.networks, region.network.subnets, region.network.floating_ips, region.balancer.balancers):
+    for listing in (
+        region.network.networks,
+        region.network.subnets,
+        region.network.floating_ips,
+        region.balancer.balancers,
+    ):
         for _ in listing():
             pass
     if not children:
