@@ -64,6 +64,11 @@ def watching(watch: Watch) -> Iterator[None]:
         _watch.reset(token)
 
 
+def current() -> Watch | None:
+    """The watch that calls of this thread are told to, for who makes them in threads of its own."""
+    return _watch.get()
+
+
 @contextmanager
 def probing() -> Iterator[None]:
     """For drivers: the calls of this block ask what the credential may do. That it may not is no failure."""

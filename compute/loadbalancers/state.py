@@ -94,6 +94,29 @@ def refresh(lb: LoadBalancer) -> None:
         lb.save(update_fields=["failure"])
 
 
+def set_first(
+    lb: LoadBalancer, pools: Sequence[PoolBinding], listeners: Sequence[Listener], members: Sequence[MemberBinding]
+) -> bool:
+    """Set the statuses of a tree that was read for the first time, before its rows are written; no query. False when something of
+    it is not in step, as where the cloud holds what our columns do not: then `refresh` tells, after a full record."""
+    of_rows: list[tuple[Any, dict[str, Any], bool]] = [
+        (lb, desired.balancer_fields(lb), lb.enabled),
+        *((pool, desired.pool_fields(pool), pool.enabled) for pool in pools),
+        *((row, desired.listener_fields(row), row.enabled) for row in listeners),
+        *((row, desired.member_fields(row.backend, row), row.backend.enabled) for row in members),
+    ]
+    for row, wanted, enabled in of_rows:
+        standings = merge(wanted, row.applied, row.observed, tuple(wanted)).standings.values()
+        if any(standing != Standing.IN_STEP for standing in standings):
+            return False
+        row.status = _own(row, wanted, set(), enabled)
+    for pool in pools:
+        pool.backend_group.status = _joined(pool.backend_group, [pool.status], set())
+    for row in members:
+        row.backend.status = _joined(row.backend, [row.status], set())
+    return True
+
+
 def _also(row: Any, source: Any, busy: set[str]) -> set[str]:
     return {str(row)} if str(source) in busy else set()
 

@@ -6,7 +6,7 @@ everything was read.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from compute.accounts.opening import open_account
 from compute.accounts.services import identity_of, same_regions
 from compute.clouds.errors import Unsupported
 from compute.clouds.ports import Cloud, Region
-from compute.clouds.specs import AccountInfo
+from compute.clouds.specs import AccountInfo, State
 from compute.eips.models import Eip
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Network, Vpc
@@ -41,6 +41,13 @@ KINDS: tuple[tuple[str, Any, Any], ...] = (
     ("loadbalancers", BalancerSync, LoadBalancer),
     ("floatingips", Eips, Eip),
 )
+# What each lists, so that all of a region's listings can be under way while the first is written.
+LISTINGS: dict[str, Callable[[Region], Iterable[State]]] = {
+    "networks": lambda port: port.network.networks(),
+    "subnets": lambda port: port.network.subnets(),
+    "loadbalancers": lambda port: port.balancer.balancers(),
+    "floatingips": lambda port: port.network.floating_ips(),
+}
 
 
 def read_account(reading: Reading) -> None:
@@ -87,9 +94,14 @@ def _scopes(reading: Reading, info: AccountInfo) -> Scopes:
 
 
 def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPort) -> None:
-    for kind, reader, model in KINDS:
-        if not reading.reads(region.name, kind):
-            continue
+    asked = [each for each in KINDS if reading.reads(region.name, each[0])]
+    kinds = [each for each in asked if not reading.leaves_out(each[0])]
+    began = reading.context.now()
+    for kind, *_ in kinds:
+        # Through the account's own login, which is the first; what others see follows part by part.
+        if kind in LISTINGS:
+            reading.ahead.begin(f"{region.name}/{kind}", began, partial(_listing, LISTINGS[kind], ports))
+    for kind, reader, model in asked:
         if reading.leaves_out(kind):
             reading.leave_out(region.name, kind, "the account leaves it out of its syncs")
             continue
@@ -104,6 +116,10 @@ def _region(reading: Reading, scopes: Scopes, region: CloudRegion, ports: OpenPo
         return  # only a part of it was read
     with reading.context.owning():
         CloudRegion.objects.filter(pk=region.pk).update(last_sync_at=timezone.now())
+
+
+def _listing(listing: Callable[[Region], Iterable[State]], ports: OpenPort) -> Iterable[State]:
+    return listing(ports(""))
 
 
 def _regions(reading: Reading, names: list[str], info: AccountInfo, part: SyncPart) -> None:

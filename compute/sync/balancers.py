@@ -5,7 +5,6 @@ Rows whose tree has open work, or had some after the listing began, are left alo
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -20,6 +19,7 @@ from compute.clouds.ports import BalancerPort, Region
 from compute.clouds.specs import State, TreeState
 from compute.loadbalancers import desired, state
 from compute.loadbalancers.mirror.burying import bury_tree
+from compute.loadbalancers.mirror.fresh import Fresh, import_fresh
 from compute.loadbalancers.mirror.importing import free_name, import_balancer
 from compute.loadbalancers.mirror.recording import TreeWriter
 from compute.loadbalancers.models import LoadBalancer
@@ -27,7 +27,8 @@ from compute.loadbalancers.reconcile.looking import check_whole, tree_in_flight
 from compute.networks.models import Network
 from compute.projects.choices import Source
 from compute.regions.models import CloudRegion
-from compute.sync.bulk import chunks, first_sight, held
+from compute.sync.ahead import Look
+from compute.sync.bulk import CHUNK, chunks, first_sight, held
 from compute.sync.children import Children, whole_tree
 from compute.sync.inflight import IN_FLIGHT
 from compute.sync.models import SyncPart
@@ -45,6 +46,8 @@ FEW = 3
 MOST_SILENT, SILENCE = 3, 5.0
 # So many trees that moved are held at a time.
 BATCH = 2000
+# So many trees that are new here are written in one transaction.
+TOGETHER = 50
 COLUMNS = ("id", "external_id", "cloud_updated_at", "provisioning_status", "operating_status")
 
 
@@ -61,10 +64,12 @@ class BalancerSync:
     def __post_init__(self) -> None:
         self.place = {"manager": self.reading.manager, "region": self.region}
         self.seen: dict[str, str] = {}  # external id → the login that showed it first
+        self.owners: dict[Any, Project | None] = {}
+        self.subnets: dict[str, Network | None] = {}
 
     def read(self) -> None:
         """Stream the flat list, through every login, read what moved, then remove what a complete listing lacks."""
-        began = self.reading.context.now()
+        began = self.reading.ahead.began(self.part.place)
         self._follow()
 
         def read_scope(scope: Scope, port: Region) -> None:
@@ -103,12 +108,14 @@ class BalancerSync:
     def _read_scope(self, scope: Scope, port: BalancerPort, began: datetime) -> None:
         moved: list[State] = []
         try:
-            for chunk in chunks(port.balancers()):
+            listing = self.reading.ahead.taken(self.part.place if not scope.login else "", port.balancers)
+            for chunk in chunks(listing):
                 self.reading.context.check_cancel()
                 moved += self._moved(chunk, scope)
                 if len(moved) >= BATCH:
                     batch, moved = moved, []
                     self._read_trees(port, batch, began)
+                    self._keep(batch)
                 self._keep(chunk)
         except CloudError as error:
             if not ends_the_run(error):
@@ -116,6 +123,10 @@ class BalancerSync:
             raise
         self._read_trees(port, moved, began)
         self._keep(moved)
+
+    def _save(self) -> None:
+        with self.reading.context.owning():
+            self.part.save()
 
     def _keep(self, chunk: list[State]) -> None:
         """How far the part is, and the tags of balancers that are here."""
@@ -151,26 +162,102 @@ class BalancerSync:
     # -- trees that moved
 
     def _read_trees(self, port: BalancerPort, moved: list[State], began: datetime) -> None:
+        """Trees are read ahead; those that are new are written many at once, the others one by one."""
         children = Children.listed(port, moved) if len(moved) > FEW else None
+        known = self._known_ids(moved)
+        new: list[TreeState] = []
         silent = 0
-        for item in moved:
-            self.reading.context.check_cancel()
-            asked = time.monotonic()
-            try:
-                self._read_tree(port, item, children, began)
-                silent = 0
-            except Gone:
-                self.part.skipped += 1
-                self.part.note(f"{item.name} was listed and then gone")
-            except Exception as error:
-                slow = time.monotonic() - asked > SILENCE
-                silent = silent + 1 if slow and isinstance(error, Unreachable) else 0
-                if ends_the_run(error) or silent == MOST_SILENT:
-                    raise
-                left_out(self.part, item.name or item.external_id, error)
+        try:
+            for found in self.reading.ahead.each(moved, lambda item: whole_tree(port, item, children)):
+                slow = found.seconds > SILENCE
+                silent = silent + 1 if slow and isinstance(found.error, Unreachable) else 0
+                if found.error is not None and (ends_the_run(found.error) or silent == MOST_SILENT):
+                    raise found.error
+                if found.answer is None or found.item.external_id in known:
+                    self.reading.context.check_cancel()
+                    self._take(port, found, began)
+                    continue
+                new.append(found.answer)
+                if len(new) == TOGETHER:
+                    batch, new = new, []
+                    self._take_new(port, batch, began)
+        except CloudError as error:
+            if not ends_the_run(error):
+                self._take_new(port, new, began)  # what was read before
+            raise
+        self._take_new(port, new, began)
 
-    def _read_tree(self, port: BalancerPort, item: State, children: Children | None, began: datetime) -> None:
-        tree = whole_tree(port, item, children)
+    def _known_ids(self, items: list[State]) -> set[str]:
+        """Those that have a row, or had one: what is read of them is compared with it."""
+        found: set[str] = set()
+        for start in range(0, len(items), CHUNK):
+            ids = [item.external_id for item in items[start : start + CHUNK]]
+            rows = LoadBalancer.objects.filter(**self.place, external_id__in=ids)
+            found.update(rows.values_list("external_id", flat=True))
+        return found
+
+    def _take_new(self, port: BalancerPort, trees: list[TreeState], began: datetime) -> None:
+        """Write trees that are new here in a few statements; those of them that need a second thought, one by one."""
+        if not trees:
+            return
+        self.reading.context.check_cancel()
+        ready = [fresh for tree in trees if (fresh := self._as_fresh(tree)) is not None]
+        done: set[str] = set()
+        try:
+            with self.reading.context.owning():
+                taken = self._known_ids([fresh.tree.balancer for fresh in ready])  # since the listing
+                ready = [fresh for fresh in ready if fresh.tree.balancer.external_id not in taken]
+                done = import_fresh(
+                    ready, settle=state.set_first, actor=self.reading.actor, task_id=self.reading.context.task.pk
+                )
+        except Exception as error:
+            if ends_the_run(error):
+                raise
+            done = set()  # one of them is to blame: each by itself, it is found
+        self.part.added += len(done)
+        for tree in trees:
+            if tree.balancer.external_id not in done:
+                self._take(port, Look(tree.balancer, tree, None, 0.0), began)
+        self._save()
+
+    def _as_fresh(self, tree: TreeState) -> Fresh | None:
+        """None for what bears our mark, or has no owner here."""
+        item = tree.balancer
+        project = self._project(self.reading.local_project(item.project_id))
+        if project is None or _marked(item):
+            return None
+        place = {**self.place, "project": project, "external_project_id": item.project_id}
+        return Fresh(tree, place, self._network(str(item.fields.get("subnet_id") or "")))
+
+    def _project(self, pk: Any) -> Project | None:
+        if pk not in self.owners:
+            self.owners[pk] = Project.objects.select_related("domain").filter(pk=pk).first() if pk else None
+        return self.owners[pk]
+
+    def _network(self, external_id: str) -> Network | None:
+        if external_id not in self.subnets:
+            rows = Network.objects.filter(**self.place, external_id=external_id, deleted_at=None)
+            self.subnets[external_id] = rows.first() if external_id else None
+        return self.subnets[external_id]
+
+    def _take(self, port: BalancerPort, found: Look[State, TreeState], began: datetime) -> None:
+        """Write one tree, or say why it was left out."""
+        item = found.item
+        try:
+            if found.error is not None:
+                raise found.error
+            assert found.answer is not None
+            self._write_tree(port, found.answer, began)
+        except Gone:
+            self.part.skipped += 1
+            self.part.note(f"{item.name} was listed and then gone")
+        except Exception as error:
+            if ends_the_run(error):
+                raise
+            left_out(self.part, item.name or item.external_id, error)
+
+    def _write_tree(self, port: BalancerPort, tree: TreeState, began: datetime) -> None:
+        item = tree.balancer
         known_as = self._known(item)
         if known_as is not None:
             check_whole(port, tree, desired.wanted_tree(known_as))

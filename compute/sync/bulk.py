@@ -119,10 +119,11 @@ class FlatMirror(ABC):
 
     def read(self) -> None:
         """Read the whole listing, through every login. Raises what the listing raises: then nothing is removed."""
-        began = self.reading.context.now()
+        ahead = self.reading.ahead
+        began = ahead.began(self.part.place)
 
         def read_scope(scope: Scope, port: Region) -> None:
-            for chunk in chunks(self.states(port)):
+            for chunk in chunks(ahead.taken(self.part.place if not scope.login else "", lambda: self.states(port))):
                 self.reading.context.check_cancel()
                 self._chunk(chunk, scope, began)
 

@@ -46,7 +46,7 @@ def sync_account(context: Context) -> None:
     reading = Reading(context, account, manager, run)
     failure: Exception | None = None
     try:
-        with watching(watch):
+        with watching(watch), reading.ahead:
             read_account(reading)
     except (LeaseLost, DatabaseError, InterfaceError):
         raise  # another worker reads on, or nothing can be written: `sync_ended` tidies up

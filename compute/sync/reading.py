@@ -19,6 +19,7 @@ from compute.accounts.models import CloudAccount, CloudProvider
 from compute.clouds.errors import CloudError, Unauthorised, Unsupported
 from compute.clouds.soundness import check_sound
 from compute.clouds.specs import State
+from compute.sync.ahead import Ahead
 from compute.sync.models import (
     COMPLETE,
     FAILED,
@@ -52,9 +53,13 @@ class Reading:
     manager: CloudProvider
     run: SyncRun
     actor: Actor = field(default_factory=lambda: product_actor("sync"))
+    ahead: Ahead = field(init=False)  # the threads that wait for the cloud
     projects: dict[str, Any] = field(default_factory=dict)  # external id → local project id
     cloud_projects: dict[str, str] = field(default_factory=dict)  # external id → its name at the cloud
     answered: bool = False  # the cloud took the login and said who it is
+
+    def __post_init__(self) -> None:
+        self.ahead = Ahead(self.context)
 
     def reads(self, region: str, kind: str = "") -> bool:
         """Whether this run was asked to read the region, and there the kind of part."""

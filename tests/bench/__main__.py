@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from typing import Any
 
-LISTS = {"list": "first", "list-deep": "deep", "list-1000": "thousand"}
+# Name → the module and class that prepares it, and the method that runs it. One preparation serves all of its benchmarks.
+BENCHES = {
+    "list": ("lists", "Lists", "first"),
+    "list-deep": ("lists", "Lists", "deep"),
+    "list-1000": ("lists", "Lists", "thousand"),
+    "sync-first": ("syncing", "Syncs", "first"),
+    "sync-again": ("syncing", "Syncs", "again"),
+}
 
 
 def main(names: list[str]) -> int:
     """Run these, or all."""
-    unknown = [n for n in names if n not in LISTS]
+    unknown = [n for n in names if n not in BENCHES]
     if unknown:
-        print(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(LISTS)}.", file=sys.stderr)
+        print(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHES)}.", file=sys.stderr)
         return 2
     kept = True
-    lists = [n for n in (names or LISTS) if n in LISTS]
-    if lists:
-        from tests.bench.lists import Lists
-
-        here = Lists()
-        for name in lists:
-            kept &= getattr(here, LISTS[name])()
+    prepared: dict[str, Any] = {}
+    for name in names or BENCHES:
+        module, preparation, method = BENCHES[name]
+        if module not in prepared:
+            prepared[module] = getattr(import_module(f"tests.bench.{module}"), preparation)()
+        kept &= getattr(prepared[module], method)()
     return 0 if kept else 1
 
 

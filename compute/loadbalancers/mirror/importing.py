@@ -34,9 +34,17 @@ def free_name(lb: LoadBalancer, model: Any, wish: str, row: Any = None) -> str:
 
 def import_balancer(state: State, *, place: Mapping[str, Any], network: Network | None) -> LoadBalancer:
     """A balancer that is new to us, without its children. `place`: project, manager, region, external_project_id."""
-    now = timezone.now()
+    lb = balancer_row(state, place=place, network=network, now=timezone.now())
+    lb.name = free_name(lb, LoadBalancer, lb.name)
+    lb.save(force_insert=True)
+    return lb
+
+
+def balancer_row(state: State, *, place: Mapping[str, Any], network: Network | None, now: datetime) -> LoadBalancer:
+    """As `import_balancer`, not written; its name may be taken."""
     f = state.fields
-    lb = LoadBalancer(
+    return LoadBalancer(
+        name=state.name or f"lb-{state.external_id[:8]}",
         description=str(f.get("description") or "")[:255],
         network=network,
         address=str(f.get("address") or ""),
@@ -52,21 +60,27 @@ def import_balancer(state: State, *, place: Mapping[str, Any], network: Network 
         imported_at=now,
         **place,
     )
-    lb.name = free_name(lb, LoadBalancer, state.name or f"lb-{state.external_id[:8]}")
-    lb.save(force_insert=True)
-    return lb
 
 
 def import_pool(lb: LoadBalancer, state: State, now: datetime) -> PoolBinding:
     """A pool with a group of its own. Its members come with `import_members`."""
+    binding = pool_row(lb, state, now)
+    group = binding.backend_group
+    group.name = free_name(lb, BackendGroup, group.name)
+    group.save(force_insert=True)
+    binding.save(force_insert=True)
+    return binding
+
+
+def pool_row(lb: LoadBalancer, state: State, now: datetime) -> PoolBinding:
+    """As `import_pool`, not written; the group's name may be taken."""
     fields = dict(state.fields)
     group = BackendGroup(
         loadbalancer=lb,
-        name=free_name(lb, BackendGroup, state.name or f"pool-{state.external_id[:8]}"),
+        name=state.name or f"pool-{state.external_id[:8]}",
         description=str(fields.get("description") or "")[:255],
     )
-    group.save(force_insert=True)
-    binding = PoolBinding(
+    return PoolBinding(
         loadbalancer=lb,
         backend_group=group,
         associated_type=Association.NONE,
@@ -74,10 +88,8 @@ def import_pool(lb: LoadBalancer, state: State, now: datetime) -> PoolBinding:
         scheduler=SCHEDULER_OF.get(str(fields.get("algorithm")), "wrr"),
         enabled=fields.get("enabled", True),
         **desired.sticky_columns(fields.get("session_persistence") or {}),
-        **_mirrored(state, fields, "pool", now),
+        **mirrored(state, fields, "pool", now),
     )
-    binding.save(force_insert=True)
-    return binding
 
 
 def import_members(
@@ -85,20 +97,33 @@ def import_members(
 ) -> list[MemberBinding]:
     """Members of a pool that has a row, each with a backend in the pool's group: the one that is there for its address, as
     where the group is used by another pool too, or a new one."""
-    group = binding.backend_group
-    known = {(b.address, b.port): b for b in Backend.objects.filter(live(), backend_group=group)}
-    taken = {b.name for b in known.values()}
+    known = {(b.address, b.port): b for b in Backend.objects.filter(live(), backend_group_id=binding.backend_group_id)}
     subnets = {str(s.fields.get("subnet_id") or "") for s in states}
     here = Network.objects.filter(manager=lb.manager, region=lb.region, deleted_at=None, external_id__in=subnets)
     networks = {n.external_id: n for n in here}
+    backends, members = member_rows(binding, states, known, networks, now)
+    Backend.objects.bulk_create(backends, batch_size=500)
+    return MemberBinding.objects.bulk_create(members, batch_size=500)
+
+
+def member_rows(
+    binding: PoolBinding,
+    states: Sequence[State],
+    known: dict[tuple[str, int], Backend],
+    networks: Mapping[str, Network],
+    now: datetime,
+) -> tuple[list[Backend], list[MemberBinding]]:
+    """As `import_members`, not written: new backends, and the members. `known`: the group's backends by address and port."""
+    group = binding.backend_group
+    taken = {b.name for b in known.values()}
     backends, members = [], []
     for state in states:
         f = state.fields
-        mirrored = _mirrored(state, f, "member", now)
+        columns = mirrored(state, f, "member", now)
         if backend := known.get((f["address"], f["port"])):
             # What the group says is wanted here too; where this member differs, that is drift and a person's to decide.
-            mirrored["applied"] |= {"weight": backend.weight, "enabled": backend.enabled}
-            members.append(MemberBinding(pool_binding=binding, backend=backend, **mirrored))
+            columns["applied"] |= {"weight": backend.weight, "enabled": backend.enabled}
+            members.append(MemberBinding(pool_binding=binding, backend=backend, **columns))
             continue
         name = unique_name(state.name or f"{group.name}-{f['address']}-{f['port']}", taken)
         taken.add(name)
@@ -112,19 +137,26 @@ def import_members(
             network=networks.get(str(f.get("subnet_id") or "")),
         )
         backends.append(backend)
-        members.append(MemberBinding(pool_binding=binding, backend=backend, **mirrored))
-    Backend.objects.bulk_create(backends, batch_size=500)
-    return MemberBinding.objects.bulk_create(members, batch_size=500)
+        members.append(MemberBinding(pool_binding=binding, backend=backend, **columns))
+    return backends, members
 
 
 def import_listener(lb: LoadBalancer, state: State, pool_rows: Mapping[str, str], now: datetime) -> Listener:
     """A listener; its default pool is one of `pool_rows` (our rows by the cloud's ids) or is kept by the cloud's id."""
+    listener = listener_row(lb, state, pool_rows, now)
+    listener.name = free_name(lb, Listener, listener.name)
+    listener.save(force_insert=True)
+    return listener
+
+
+def listener_row(lb: LoadBalancer, state: State, pool_rows: Mapping[str, str], now: datetime) -> Listener:
+    """As `import_listener`, not written; its name may be taken."""
     f = dict(state.fields)
     pool_id = f.pop("default_pool_id", "") or ""
     f["default_pool"] = pool_rows.get(pool_id, f"id:{pool_id}") if pool_id else ""
-    listener = Listener(
+    return Listener(
         loadbalancer=lb,
-        name=free_name(lb, Listener, state.name or f"{f['protocol']}-{f['port']}"),
+        name=state.name or f"{f['protocol']}-{f['port']}",
         description=str(f.get("description") or "")[:255],
         listener_type=f["protocol"],
         listener_port=f["port"],
@@ -134,13 +166,12 @@ def import_listener(lb: LoadBalancer, state: State, pool_rows: Mapping[str, str]
         client_idle_timeout=f.get("timeout_client_data") or 50000,
         backend_connect_timeout=f.get("timeout_member_connect") or 5000,
         backend_idle_timeout=f.get("timeout_member_data") or 50000,
-        **_mirrored(state, f, "listener", now),
+        **mirrored(state, f, "listener", now),
     )
-    listener.save(force_insert=True)
-    return listener
 
 
-def _mirrored(state: State, observed: Mapping[str, Any], kind: str, now: datetime) -> dict[str, Any]:
+def mirrored(state: State, observed: Mapping[str, Any], kind: str, now: datetime) -> dict[str, Any]:
+    """The columns of the cloud side of an object that is new to us: what it says is what it accepted."""
     return {
         "external_id": state.external_id,
         "cloud_name": state.name,

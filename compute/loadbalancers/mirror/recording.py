@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -101,8 +101,7 @@ class TreeWriter:
             elif item.external_id and complete:
                 self._gone(row)
         self._import(tree, wanted, sight)
-        self._foreign(tree)
-        self._save_root(tree.balancer)
+        self._save_root(tree)
         record_many(self._audit)
         return self.count
 
@@ -305,31 +304,34 @@ class TreeWriter:
 
     # -- the root
 
-    def _foreign(self, tree: TreeState) -> None:
-        if tree.policies is not None and tree.monitors is not None:
-            self.lb.foreign = {
-                "policies": [_brief(s) for s in tree.policies],
-                "monitors": [_brief(s) for s in tree.monitors],
-            }
-
-    def _save_root(self, state: State) -> None:
-        lb = self.lb
-        lb.address = str(state.fields.get("address") or lb.address)
-        lb.port_id = str(state.fields.get("port_id") or lb.port_id)
-        lb.provider = str(state.fields.get("provider") or lb.provider)
-        lb.external_project_id = state.project_id or lb.external_project_id
-        # Clouds tell whole seconds: a tree read about when it changed may have changed again since, and is read again.
-        fresh = (self.now - SAME_MOMENT).strftime("%Y-%m-%dT%H:%M:%S")
-        lb.cloud_updated_at = state.updated_at if state.updated_at < fresh else ""
-        lb.missing_since = None
-        lb.provisioning_status = state.provisioning
-        lb.operating_status = state.operating
-        lb.save(
+    def _save_root(self, tree: TreeState) -> None:
+        tell_root(self.lb, tree, self.now)
+        self.lb.save(
             update_fields=[
                 "address", "port_id", "provider", "external_project_id", "cloud_updated_at", "missing_since", "foreign",
                 "provisioning_status", "operating_status",
             ]
         )  # fmt: skip
+
+
+def tell_root(lb: LoadBalancer, tree: TreeState, now: datetime) -> None:
+    """Set on a balancer what a reading of its tree says of the root; the caller writes it."""
+    state = tree.balancer
+    if tree.policies is not None and tree.monitors is not None:
+        lb.foreign = {
+            "policies": [_brief(s) for s in tree.policies],
+            "monitors": [_brief(s) for s in tree.monitors],
+        }
+    lb.address = str(state.fields.get("address") or lb.address)
+    lb.port_id = str(state.fields.get("port_id") or lb.port_id)
+    lb.provider = str(state.fields.get("provider") or lb.provider)
+    lb.external_project_id = state.project_id or lb.external_project_id
+    # Clouds tell whole seconds: a tree read about when it changed may have changed again since, and is read again.
+    fresh = (now - SAME_MOMENT).strftime("%Y-%m-%dT%H:%M:%S")
+    lb.cloud_updated_at = state.updated_at if state.updated_at < fresh else ""
+    lb.missing_since = None
+    lb.provisioning_status = state.provisioning
+    lb.operating_status = state.operating
 
 
 def _definition(row: Any, kind: str) -> Any:

@@ -7,28 +7,27 @@ from typing import Any
 
 import pytest
 
-from compute.clouds.memory.balancer import Balancer
-from compute.clouds.memory.network import Network
+from compute.sync.ahead import Ahead
 
-PORTS = {"networks": Network, "subnets": Network, "floating_ips": Network, "balancers": Balancer}
+KINDS = {"networks": "networks", "subnets": "subnets", "floating_ips": "floatingips", "balancers": "loadbalancers"}
 
 
 @pytest.fixture
 def during(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], Any]], list[Any]]:
     """`during("floating_ips", act)`: `act` runs once, when a listing of that kind has been read but not yet used."""
+    real = Ahead.taken
 
     def arrange(listing: str, act: Callable[[], Any]) -> list[Any]:
         done: list[Any] = []
-        real = getattr(PORTS[listing], listing)
 
-        def listed(self: Any) -> Iterator[Any]:
-            states = list(real(self))
-            if not done:
+        def taken(self: Ahead, key: str, make: Any) -> Iterator[Any]:
+            states = list(real(self, key, make))
+            if key.endswith(f"/{KINDS[listing]}") and not done:
                 done.append(None)  # before the act: it may list itself
                 done[0] = act()
             yield from states
 
-        monkeypatch.setattr(PORTS[listing], listing, listed)
+        monkeypatch.setattr(Ahead, "taken", taken)
         return done
 
     return arrange

@@ -15,7 +15,7 @@ from compute.clouds.memory.account import Account
 from compute.clouds.memory.network import Network as NetworkPort
 from compute.eips.models import Eip
 from compute.loadbalancers import services
-from compute.loadbalancers.mirror.recording import TreeWriter
+from compute.loadbalancers.mirror import fresh, recording
 from compute.loadbalancers.models import LoadBalancer
 from compute.networks.models import Vpc
 from compute.projects.models import ExternalProject
@@ -133,14 +133,15 @@ def test_one_bad_object_of_a_flat_kind_is_left_out(world: World, kind: Any, monk
 
 def test_one_bad_tree_is_left_out(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     bad, good = tree(world, "bad"), tree(world, "good")
-    real = TreeWriter.record
+    real = recording.tell_root
 
-    def record(self: Any, seen: Any, **kwargs: Any) -> Any:
+    def tell_root(lb: LoadBalancer, seen: Any, now: Any) -> None:
         if seen.balancer.external_id == bad:
             raise ValueError("x")
-        return real(self, seen, **kwargs)
+        real(lb, seen, now)
 
-    monkeypatch.setattr(TreeWriter, "record", record)
+    for module in (recording, fresh):  # together, and then each by itself
+        monkeypatch.setattr(module, "tell_root", tell_root)
     world.sync()
     assert set(LoadBalancer.objects.values_list("external_id", flat=True)) == {good}
     assert last("loadbalancers").state == "partial"
