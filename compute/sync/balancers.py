@@ -47,7 +47,7 @@ MOST_SILENT, SILENCE = 3, 5.0
 BATCH = 2000
 # So many trees that are new here are written in one transaction.
 TOGETHER = 50
-COLUMNS = ("id", "external_id", "cloud_updated_at", "provisioning_status", "operating_status")
+COLUMNS = ("external_id", "cloud_updated_at", "provisioning_status", "operating_status")
 
 
 @dataclass
@@ -114,7 +114,8 @@ class BalancerSync:
                 if len(moved) >= BATCH:
                     batch, moved = moved, []
                     self._read_trees(port, batch, began)
-                self._save()
+                if moved:
+                    self._save()
         except CloudError as error:
             if not ends_the_run(error):
                 self._read_trees(port, moved, began)  # what was listed before it broke off
@@ -131,15 +132,12 @@ class BalancerSync:
         rows = LoadBalancer.objects.filter(
             **self.place, external_id__in=[s.external_id for s in chunk], deleted_at=None
         )
-        known = {r.external_id: r for r in rows.only(*COLUMNS)}
+        known = {id: said for id, *said in rows.values_list(*COLUMNS)}
         moved = []
         for item in chunk:
-            row = known.get(item.external_id)
             at_rest = (
-                row is not None
-                and item.updated_at != ""
-                and row.cloud_updated_at == item.updated_at
-                and (row.provisioning_status, row.operating_status) == (item.provisioning, item.operating)
+                item.updated_at != ""
+                and known.get(item.external_id) == [item.updated_at, item.provisioning, item.operating]
                 and item.provisioning == "ACTIVE"
             )
             if at_rest:
