@@ -48,7 +48,7 @@ MOST_SILENT, SILENCE = 3, 5.0
 BATCH = 2000
 # So many trees that are new here are written in one transaction.
 TOGETHER = 50
-COLUMNS = ("id", "external_id", "cloud_updated_at", "provisioning_status", "operating_status")
+COLUMNS = ("external_id", "cloud_updated_at", "provisioning_status", "operating_status")
 
 
 @dataclass
@@ -115,26 +115,28 @@ class BalancerSync:
                 if len(moved) >= BATCH:
                     batch, moved = moved, []
                     self._read_trees(port, batch, began)
-                    self._keep(batch)
-                self._keep(chunk)
+                    self._keep_tags(batch)
+                if moved:
+                    self._save()
         except CloudError as error:
             if not ends_the_run(error):
                 self._read_trees(port, moved, began)  # what was listed before it broke off
             raise
         self._read_trees(port, moved, began)
-        self._keep(moved)
+        self._keep_tags(moved)
 
     def _save(self) -> None:
         with self.reading.context.owning():
             self.part.save()
 
-    def _keep(self, chunk: list[State]) -> None:
-        """How far the part is, and the tags of balancers that are here."""
-        items = {item.external_id: item for item in chunk if item.external_id in self.seen}
-        with self.reading.context.owning():
-            self.part.save()
-            rows = LoadBalancer.objects.filter(**self.place, external_id__in=items, deleted_at=None)
-            keep_tags(self.reading, LoadBalancer, ((pk, items[id]) for pk, id in rows.values_list("pk", "external_id")))
+    def _keep_tags(self, items: list[State]) -> None:
+        """The tags of balancers that have been read, where they are here by now."""
+        said = {item.external_id: item for item in items}
+        if said:
+            rows = LoadBalancer.objects.filter(**self.place, external_id__in=said, deleted_at=None)
+            pairs = [(pk, said[id]) for pk, id in rows.values_list("pk", "external_id")]
+            with self.reading.context.owning():
+                keep_tags(self.reading, LoadBalancer, pairs)
 
     def _moved(self, chunk: list[State], scope: Scope) -> list[State]:
         """Those of a chunk that are new, or that differ from what was read last."""
@@ -142,21 +144,23 @@ class BalancerSync:
         rows = LoadBalancer.objects.filter(
             **self.place, external_id__in=[s.external_id for s in chunk], deleted_at=None
         )
-        known = {r.external_id: r for r in rows.only(*COLUMNS)}
+        found = list(rows.values_list("pk", *COLUMNS))
+        known = {id: said for _, id, *said in found}
         moved = []
         for item in chunk:
-            row = known.get(item.external_id)
             at_rest = (
-                row is not None
-                and item.updated_at != ""
-                and row.cloud_updated_at == item.updated_at
-                and (row.provisioning_status, row.operating_status) == (item.provisioning, item.operating)
+                item.updated_at != ""
+                and known.get(item.external_id) == [item.updated_at, item.provisioning, item.operating]
                 and item.provisioning == "ACTIVE"
             )
             if at_rest:
                 self.part.unchanged += 1
             else:
                 moved.append(item)
+        listed = {item.external_id: item for item in chunk}
+        if found:
+            with self.reading.context.owning():
+                keep_tags(self.reading, LoadBalancer, [(pk, listed[id]) for pk, id, *_ in found])
         return moved
 
     # -- trees that moved

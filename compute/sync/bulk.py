@@ -97,9 +97,14 @@ class FlatMirror(ABC):
     def columns(self, item: State, row: Any) -> dict[str, Any] | None:
         """Our values for an object, or None to skip it. `row` is the locked row, None for an object that is new."""
 
+    def known(self) -> models.QuerySet[Any]:
+        """The live rows of this kind and place, with what `columns` reads: most of them are only compared."""
+        rows: models.QuerySet[Any] = self.model.objects.filter(**self.place, deleted_at=None)
+        return rows.defer("raw")
+
     def rows(self) -> models.QuerySet[Any]:
-        """The live rows of this kind and place, with all that `columns` and the audit trail read."""
-        return with_account(self.model.objects.filter(**self.place, deleted_at=None).select_related("project"))
+        """As `known`, with all that the audit trail reads too."""
+        return with_account(self.known().select_related("project"))
 
     def prepare(self, chunk: Sequence[State], rows: Collection[Any]) -> None:
         """Load what `columns` needs beside the row. `rows`: the chunk's rows, which are locked."""
@@ -134,7 +139,7 @@ class FlatMirror(ABC):
     def _chunk(self, chunk: list[State], scope: Scope, began: datetime) -> None:
         chunk = [item for item in chunk if first_sight(self.part, item, scope, self.seen)]
         with self.reading.context.owning():
-            found = self.rows().filter(external_id__in=[s.external_id for s in chunk]).select_for_update(of=("self",))
+            found = self.known().filter(external_id__in=[s.external_id for s in chunk]).select_for_update(of=("self",))
             rows = {row.external_id: row for row in found}
             self.prepare(chunk, rows.values())
             wanted = [
@@ -146,6 +151,7 @@ class FlatMirror(ABC):
                 (item, values) for item, values in wanted if not self.same(rows.get(item.external_id), item, values)
             ]
             busy = rows_in_flight([rows[i.external_id] for i, _ in moved if i.external_id in rows], began)
+            self._with_owners(rows[i.external_id] for i, _ in moved if i.external_id in rows)
             added, changed, audit = [], [], []
             for item, values in moved:
                 row = rows.get(item.external_id)
@@ -189,10 +195,16 @@ class FlatMirror(ABC):
 
     def _imported(self, added: Sequence[Any]) -> list[Any]:
         """The audit rows of what is new. Two queries at most, for the projects and the account that own it."""
-        projects = Project.objects.in_bulk({row.project_id for row in added if row.project_id})
-        for row in added:
-            row.project = projects.get(row.project_id)
+        self._with_owners(added)
         return [entry(self.reading.actor, "import", row, note="found at the cloud") for row in added]
+
+    def _with_owners(self, rows: Iterable[Any]) -> None:
+        """Give rows the project and the account that own them, for the audit trail. One query at most."""
+        rows = list(rows)
+        owners = {row.project_id for row in rows if row.project_id}
+        projects = Project.objects.in_bulk(owners) if owners else {}
+        for row in rows:
+            row.project, row.manager = projects.get(row.project_id), self.reading.manager
 
     def _told(self, row: Any, values: Mapping[str, Any]) -> list[Any]:
         """The audit row of a change outside; none when only what the cloud says about the object moved."""

@@ -121,8 +121,9 @@ class Eips(FlatMirror):
     def look(self, port: Region, external_id: str) -> State:
         return port.network.floating_ip(external_id)
 
-    def rows(self) -> models.QuerySet[Any]:
-        return super().rows().select_related("loadbalancer")
+    def known(self) -> models.QuerySet[Any]:
+        big = ("raw", "observed", "applied", "foreign")
+        return super().known().select_related("loadbalancer").defer("raw", *(f"loadbalancer__{name}" for name in big))
 
     def read(self) -> None:
         super().read()

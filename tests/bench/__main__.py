@@ -13,6 +13,8 @@ BENCHES = {
     "list-1000": ("lists", "Lists", "thousand"),
     "sync-first": ("syncing", "Syncs", "first"),
     "sync-again": ("syncing", "Syncs", "again"),
+    "task": ("tasks", "Tasks", "task"),
+    "scale": ("tasks", "Tasks", "scale"),
 }
 
 
@@ -24,11 +26,16 @@ def main(names: list[str]) -> int:
         return 2
     kept = True
     prepared: dict[str, Any] = {}
-    for name in names or BENCHES:
-        module, preparation, method = BENCHES[name]
-        if module not in prepared:
-            prepared[module] = getattr(import_module(f"tests.bench.{module}"), preparation)()
-        kept &= getattr(prepared[module], method)()
+    try:
+        for name in names or BENCHES:
+            module, preparation, method = BENCHES[name]
+            if module not in prepared:
+                prepared[module] = getattr(import_module(f"tests.bench.{module}"), preparation)()
+            kept &= getattr(prepared[module], method)()
+    finally:
+        for one in prepared.values():
+            if hasattr(one, "close"):
+                one.close()
     return 0 if kept else 1
 
 

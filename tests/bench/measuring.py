@@ -81,8 +81,8 @@ def say(text: str) -> None:
 def report(
     bench: str, ratio: float, *, at_most: float | None = None, at_least: float | None = None, **detail: Any
 ) -> bool:
-    """Print the one line of a benchmark; False when the ratio misses its bound."""
-    bound = {"at_most": at_most} if at_most is not None else {"at_least": at_least}
+    """Print the one line of a benchmark; False when the ratio misses its bound, if it has one."""
+    bound = {k: v for k, v in (("at_most", at_most), ("at_least", at_least)) if v is not None}
     line = {"bench": bench, "ratio": round(ratio, 3), "unit": "ratio", "detail": {**bound, **detail}}
     print(json.dumps(line), flush=True)
     return not (at_most is not None and ratio > at_most) and not (at_least is not None and ratio < at_least)
