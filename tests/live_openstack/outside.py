@@ -45,6 +45,12 @@ class Client:
 
     def __call__(self, command: str) -> str:
         """Run one command; returns what it printed. An error fails the test."""
+        printed, told = self.attempt(command)
+        assert not told, f"{command}: {told}"
+        return printed
+
+    def attempt(self, command: str) -> tuple[str, str]:
+        """Run one command that may be refused; what it printed, and what it complained of."""
         assert self._process.stdin and self._process.stdout
         mark = f"end-{uuid.uuid4().hex}"
         self._process.stdin.write(f"{command}\n!echo {mark}\n")
@@ -53,9 +59,7 @@ class Client:
             line = self._process.stdout.readline()
             assert line, f"the client ended: {self._told()}"
             lines.append(line)
-        told = self._told()
-        assert not told, f"{command}: {told}"
-        return "".join(lines[:-1])
+        return "".join(lines[:-1]), self._told()
 
     def _told(self) -> str:
         self._errors.seek(0)
@@ -161,28 +165,28 @@ class Raw:
                 self.remove(name)
 
     def remove(self, run: str) -> None:
-        """Everything whose name begins with the run's goes, with what its project holds."""
-        projects = {p["id"] for p in self._projects() if p["name"] in (run, f"{run}-two")}
+        """Everything whose name begins with the run's goes, and addresses described so, with what its projects hold."""
+        projects = {p["id"] for p in self.projects(run)}
 
         def mine(row: Json) -> bool:
-            return row["project_id"] in projects or str(row.get("name") or "").startswith(run)
+            return row["project_id"] in projects or str(row.get("name") or row.get("description") or "").startswith(run)
 
         for row in filter(mine, self.rows("loadbalancers")):
             self._remove_balancer(row)
-        for row in filter(mine, self._network_rows("floatingips")):
+        for row in filter(mine, self.network_rows("floatingips")):
             self._http.delete(f"{self._network}/floatingips/{row['id']}")
-        for router in filter(mine, self._network_rows("routers")):
-            for port in self._network_rows("ports", device_id=router["id"]):
+        for router in filter(mine, self.network_rows("routers")):
+            for port in self.network_rows("ports", device_id=router["id"]):
                 self._http.put(
                     f"{self._network}/routers/{router['id']}/remove_router_interface", json={"port_id": port["id"]}
                 )
             self._http.delete(f"{self._network}/routers/{router['id']}")
-        for net in filter(mine, self._network_rows("networks")):
-            for port in self._network_rows("ports", network_id=net["id"]):
+        for net in filter(mine, self.network_rows("networks")):
+            for port in self.network_rows("ports", network_id=net["id"]):
                 self._http.delete(f"{self._network}/ports/{port['id']}")
             self._http.delete(f"{self._network}/networks/{net['id']}")
         for project_id in projects:
-            for group in self._network_rows("security-groups", project_id=project_id):
+            for group in self.network_rows("security-groups", project_id=project_id):
                 self._http.delete(f"{self._network}/security-groups/{group['id']}")
             self.set_quota(project_id)
             self._http.delete(f"{self._identity}/projects/{project_id}").raise_for_status()
@@ -201,10 +205,15 @@ class Raw:
             self._http.delete(f"{self._balancing}/loadbalancers/{row['id']}", params={"cascade": "true"})
             self.settled(row["id"])
 
+    def projects(self, run: str) -> list[Json]:
+        """The projects of one run, by its name."""
+        return [p for p in self._projects() if p["name"] == run or p["name"].startswith(f"{run}-")]
+
     def _projects(self) -> list[Json]:
         return list(self._get(f"{self._identity}/projects")["projects"])
 
-    def _network_rows(self, kind: str, **query: str) -> list[Json]:
+    def network_rows(self, kind: str, **query: str) -> list[Json]:
+        """One of Neutron's lists, of all projects unless the query says otherwise."""
         return list(self._get(f"{self._network}/{kind}", **query)[kind.replace("-", "_")])
 
     def _get(self, url: str, **query: str) -> Json:
