@@ -106,6 +106,10 @@ class Raw:
         answer = self._http.get(f"{self._balancing}/loadbalancers/{balancer_id}")
         return None if answer.status_code == 404 else answer.raise_for_status().json()["loadbalancer"]
 
+    def make_tree(self, body: Json) -> None:
+        """A whole tree in one call; it is busy for a while after."""
+        self._http.post(f"{self._balancing}/loadbalancers", json={"loadbalancer": body}).raise_for_status()
+
     def dump(self, project_id: str) -> dict[str, Json]:
         """Every object of balancing in a project by id, as the API shows it, members and rules included."""
         found: dict[str, Json] = {}
@@ -152,6 +156,18 @@ class Raw:
         return row["provisioning_status"] if row else ""
 
     # Neutron and Keystone
+
+    def make_network(self, name: str, project_id: str, cidr: str) -> None:
+        """A network with one subnet."""
+        network = {"name": name, "project_id": project_id}
+        answer = self._http.post(f"{self._network}/networks", json={"network": network}).raise_for_status().json()
+        subnet = network | {"network_id": answer["network"]["id"], "cidr": cidr, "ip_version": 4}
+        self._http.post(f"{self._network}/subnets", json={"subnet": subnet}).raise_for_status()
+
+    def make_project(self, name: str) -> None:
+        """A project in the default domain, in which nobody has a role."""
+        project = {"name": name, "domain_id": "default"}
+        self._http.post(f"{self._identity}/projects", json={"project": project}).raise_for_status()
 
     def floating_ip(self, floating_ip_id: str) -> Json:
         return dict(self._get(f"{self._network}/floatingips/{floating_ip_id}")["floatingip"])

@@ -29,23 +29,24 @@ from django.utils import timezone
 
 from compute.eips.models import Eip
 from compute.loadbalancers import state
+from compute.loadbalancers.choices import ALGORITHM_OF
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.networks.models import Network, Vpc
 from compute.projects.models import ExternalProject
 from core.tasks.models import OPEN, Task
 from core.tasks.runner import run_task
 from tests.live_openstack.conftest import Ground
-from tests.live_openstack.outside import PREFIX, Client
+from tests.live_openstack.outside import PREFIX, Client, Raw, wait_for
 from tests.live_openstack.product import Console, Json, carry_out, counted, registered, shop
 
 pytestmark = pytest.mark.live_openstack
 
 WALK = f"{PREFIX}-walk"
 FULL = 300
-STEPS = int(os.environ.get("SKYDECK_WALK_STEPS", "24"))
+STEPS = int(os.environ.get("SKYDECK_WALK_STEPS", "12"))
 SEED = int(os.environ.get("SKYDECK_WALK_SEED", "20261201"))
 TREES, NETWORKS, PROJECTS = (max(least, min(full, STEPS * full // FULL)) for least, full in ((4, 40), (5, 60), (3, 30)))
-HANDS = 3  # so many clients make the estate at once
+ALGORITHMS = ("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP")
 # What others may answer to somebody who comes at a bad moment.
 REFUSALS = (
     "immutable",
@@ -117,7 +118,7 @@ class Others:
         chosen = self.one(usable)
         return self.ground.project_id if chosen is None or self.dice.random() < 0.5 else str(chosen["id"])
 
-    # the estate
+    # what a step makes
 
     def make_tree(self) -> None:
         """A balancer of some shape."""
@@ -126,19 +127,18 @@ class Others:
             f"loadbalancer create --name {name} --vip-subnet-id {self.ground.subnet_id} --project {self.owner()} --tag walk"
         ):
             return
-        tree = self.ground.raw.rows("loadbalancers", name=name)[0]["id"]
-        self.ground.raw.settled(tree)
-        for number in range(dice.randint(0, 2)):
-            self.make_listener(tree, port=8000 + number)
-        shape = dice.randrange(5)
-        if shape == 0:
-            self.make_pool(tree)  # nobody's
-        listeners = self.ground.raw.rows("listeners", load_balancer_id=tree)
-        http = _sorted(row for row in listeners if row["protocol"] == "HTTP")
-        if shape == 1 and http:
-            self.share_pool(tree, http)
-        if shape == 2 and http:
-            self.make_policy(tree, http[0]["id"])
+        found = self.ground.raw.rows("loadbalancers", name=name)
+        for tree in [row["id"] for row in found]:  # we may have been quicker, and have deleted it
+            self.ground.raw.settled(tree)
+            for number in range(dice.randint(0, 2)):
+                self.make_listener(tree, port=8000 + number)
+            http = _sorted(
+                r for r in self.ground.raw.rows("listeners", load_balancer_id=tree) if r["protocol"] == "HTTP"
+            )
+            if http and dice.random() < 0.3:
+                self.share_pool(tree, http)
+            elif http and dice.random() < 0.5:
+                self.make_policy(tree, http[0]["id"])
 
     def make_listener(self, tree: str, *, port: int = 0) -> None:
         dice, name = self.dice, self.name("lst")
@@ -157,7 +157,7 @@ class Others:
         dice, name = self.dice, self.name("pool")
         protocol = listener["protocol"] if listener else dice.choice(["HTTP", "TCP"])
         parent = f"--listener {listener['id']}" if listener else f"--loadbalancer {tree}"
-        algorithm = dice.choice(["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP"])
+        algorithm = dice.choice(ALGORITHMS)
         sticky = "--session-persistence type=SOURCE_IP" if dice.random() < 0.3 and protocol != "UDP" else ""
         if not self.tell(
             f"loadbalancer pool create --name {name} --protocol {protocol} --lb-algorithm {algorithm} {sticky} {parent}",
@@ -348,34 +348,81 @@ def _tree(row: Json) -> str:
 
 
 def _estate(ground: Ground) -> None:
-    """The trees, networks and projects that the walk begins with, made by several hands."""
+    """The trees, networks and projects that the walk begins with: they are made in few calls, the walk itself is the client's."""
+    dice, raw = random.Random(SEED * 10), ground.raw
+    for number in range(PROJECTS):
+        raw.make_project(f"{WALK}-project-{number}")
+    projects = [p["id"] for p in _sorted(raw.projects(WALK))]
 
-    def by_hand(number: int) -> None:
-        client = Client("admin")
-        try:
-            others = Others(ground, client, random.Random(SEED * 10 + number), number=10000 * (number + 1))
-            for make, count in (
-                (others.make_project, PROJECTS),
-                (others.make_network, NETWORKS),
-                (others.make_tree, TREES),
-            ):
-                for _ in range(number, count, HANDS):
-                    make()
-        finally:
-            client.close()
+    def owner() -> str:
+        return str(dice.choice([ground.project_id, dice.choice(projects)]))
 
-    _in_threads([lambda n=n: by_hand(n) for n in range(HANDS)])  # type: ignore[misc]
+    for number in range(NETWORKS):
+        raw.make_network(f"{WALK}-net-{number}", owner(), f"10.{90 + number // 200}.{number % 200}.0/24")
+    for number in range(TREES):
+        raw.make_tree(
+            _shape(f"{WALK}-tree-{number}", dice, number) | {"project_id": owner(), "vip_subnet_id": ground.subnet_id}
+        )
+    for project in (ground.project_id, *projects):
+        wait_for(lambda: not _busy(raw, project), within=300, what="the estate")  # noqa: B023
+    stuck = [row["name"] for row in raw.rows("loadbalancers") if row["name"].startswith(WALK) and not _is_active(row)]
+    assert not stuck, stuck
 
 
-def _in_threads(works: list[Callable[[], None]]) -> None:
-    """All of them at once; the first error is raised."""
-    with _beside(works):
-        pass
+def _busy(raw: Raw, project: str) -> bool:
+    return any(
+        row["provisioning_status"].startswith("PENDING") for row in raw.rows("loadbalancers", project_id=project)
+    )
+
+
+def _is_active(row: Json) -> bool:
+    return bool(row["provisioning_status"] == "ACTIVE")
+
+
+def _shape(name: str, dice: random.Random, number: int) -> Json:
+    """A tree by its number: bare, plain, with a policy, with a pool that several listeners share, with a pool that none uses."""
+
+    def pool(kind: str, protocol: str) -> Json:
+        made: Json = {"name": f"{name}-{kind}", "protocol": protocol, "lb_algorithm": dice.choice(ALGORITHMS)}
+        made["members"] = [
+            {
+                "name": f"{name}-{kind}-{n}",
+                "address": f"10.77.{number}.{n + 2}",
+                "protocol_port": 80,
+                "weight": dice.randint(0, 256),
+            }
+            for n in range(dice.randint(0, 3))
+        ]
+        if dice.random() < 0.4 and protocol != "UDP":
+            made["healthmonitor"] = {"type": "TCP", "delay": 5, "timeout": 3, "max_retries": 3}
+        if dice.random() < 0.3 and protocol != "UDP":
+            made["session_persistence"] = {"type": "SOURCE_IP"}
+        return made
+
+    tree: Json = {"name": name, "description": f"of the walk, {number}", "listeners": [], "pools": [], "tags": ["walk"]}
+    shape = number % 5
+    for port, protocol in [(80, "HTTP"), (81, dice.choice(["HTTP", "TCP", "UDP"]))][
+        : 0 if shape == 0 else dice.randint(1, 2)
+    ]:
+        listener: Json = {"name": f"{name}-{port}", "protocol": protocol, "protocol_port": port}
+        if shape == 3 and protocol == "HTTP":
+            listener["default_pool"] = {"name": f"{name}-shared"}
+        elif dice.random() < 0.8:
+            listener["default_pool"] = pool(str(port), protocol)
+        if shape == 2 and protocol == "HTTP":
+            rule = {"type": "PATH", "compare_type": "STARTS_WITH", "value": "/private"}
+            listener["l7policies"] = [{"name": f"{name}-no", "action": "REJECT", "rules": [rule]}]
+        tree["listeners"].append(listener)
+    if shape == 3:
+        tree["pools"].append(pool("shared", "HTTP"))
+    if shape == 4:
+        tree["pools"].append(pool("idle", "TCP"))
+    return {key: value for key, value in tree.items() if value}
 
 
 @contextmanager
-def _beside(works: list[Callable[[], None]]) -> Iterator[Callable[[], bool]]:
-    """They run while the block does, which is told whether any still runs. The first error is raised at the end."""
+def _beside(stop: threading.Event, *works: Callable[[], None]) -> Iterator[None]:
+    """They run while the block does; the first error of any stops all and is raised."""
     errors: list[BaseException] = []
 
     def safely(work: Callable[[], None]) -> None:
@@ -383,6 +430,7 @@ def _beside(works: list[Callable[[], None]]) -> Iterator[Callable[[], bool]]:
             work()
         except BaseException as error:
             errors.append(error)
+            stop.set()
         finally:
             connection.close()
 
@@ -390,8 +438,9 @@ def _beside(works: list[Callable[[], None]]) -> Iterator[Callable[[], bool]]:
     for thread in threads:
         thread.start()
     try:
-        yield lambda: not errors and any(thread.is_alive() for thread in threads)
+        yield
     finally:
+        stop.set()
         for thread in threads:
             thread.join()
     if errors:
@@ -564,6 +613,7 @@ def _stand(row: Json) -> Json:
 def our_rows(account: Json, projects: set[str]) -> dict[str, Json]:
     """The same of our live rows of an account, from the columns that people see. A row that stands twice fails the test."""
     found: dict[str, Json] = {}
+    row: Any
 
     def put(kind: str, row: Any, **values: Any) -> None:
         key = f"{kind} {row.external_id or row.pk}"
@@ -595,7 +645,7 @@ def our_rows(account: Json, projects: set[str]) -> dict[str, Json]:
     for row in pools:
         put(
             "pool", row, name=row.cloud_name, description=row.backend_group.description, admin_state_up=row.enabled,
-            protocol=row.protocol, lb_algorithm=state.ALGORITHM_OF[row.scheduler], lb=trees[row.loadbalancer_id],
+            protocol=row.protocol, lb_algorithm=ALGORITHM_OF[row.scheduler], lb=trees[row.loadbalancer_id],
             sticky=row.observed.get("session_persistence", {}).get("type", ""), **stand(row),
         )  # fmt: skip
     for row in MemberBinding.objects.filter(pool_binding__in=pools, deleted_at=None).select_related(
@@ -635,6 +685,7 @@ def _unlike(cloud: dict[str, Json], rows: dict[str, Json]) -> list[str]:
 def _unsettled(account: Json) -> list[str]:
     """Rows of trees that are not in step: drift, wishes that wait, failures."""
     found: list[str] = []
+    row: Any
     ours = LoadBalancer.objects.filter(manager__account=account["id"], deleted_at=None, cloud_name__startswith=PREFIX)
     for model, path in (
         (LoadBalancer, "pk"), (Listener, "loadbalancer"), (BackendGroup, "loadbalancer"), (Backend, "backend_group__loadbalancer"),
@@ -715,19 +766,17 @@ def test_a_random_walk(console: Console, estate: Ground, monkeypatch: pytest.Mon
     def walk() -> None:
         try:
             for _ in range(STEPS):
+                if stop.is_set():
+                    return  # something else has failed
                 others.step()
         finally:
             stop.set()
 
     with counted(monkeypatch) as calls:
         try:
-            with _beside([walk, lambda: _worker(stop), lambda: _worker(stop)]):
+            with _beside(stop, walk, lambda: _worker(stop), lambda: _worker(stop)):
                 while not stop.is_set():
-                    try:
-                        we.step()
-                    except BaseException:
-                        stop.set()
-                        raise
+                    we.step()
                     stop.wait(2 + we.dice.random() * 3)
         finally:
             client.close()
