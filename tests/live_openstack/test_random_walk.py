@@ -701,6 +701,20 @@ def _unsettled(account: Json) -> list[str]:
     return found
 
 
+def _read(console: Console, account: Json) -> Json:
+    """A whole reading of an account. Where many things went at once, the run holds them for a person, who has a look and says
+    yes; whatever else keeps it from being complete passes with the other users of the lab."""
+    for _ in range(3):
+        console.done(console.change("POST", f"compute/cloudaccounts/{account['id']}/sync"))
+        run = console.rows("compute/sync_runs", account=account["id"], ordering="-created_at")[0]
+        if run["state"] == "complete":
+            break
+        if any(part["held"] for part in run["parts"]):
+            console.done(console.change("POST", f"compute/sync_runs/{run['id']}/accept-removals", {}))
+    assert run["state"] == "complete", run
+    return dict(run)
+
+
 def _settle(console: Console, accounts: list[Json], tasks: list[Json]) -> Counter[str]:
     """What a person does about changes that failed: read again, send once more, else take back. How they ended at first."""
     carry_out(within=300)
@@ -716,7 +730,7 @@ def _settle(console: Console, accounts: list[Json], tasks: list[Json]) -> Counte
         assert code in HONEST and task["problem"]["detail"], task["problem"]
         failed.append(task)
     for account in accounts:
-        console.sync(account)
+        _read(console, account)
     for verb in ("retry", "revert"):
         for task in failed:
             if console.get(f"core/tasks/{task['id']}")["can"][verb]:
@@ -793,7 +807,7 @@ def test_a_random_walk(console: Console, estate: Ground, monkeypatch: pytest.Mon
     print(f"at rest the cloud holds {dict(size)}")
     assert all(size[kind] for kind in ("lb", "listener", "pool", "network", "subnet", "project")), size
     for account in accounts:
-        console.sync(account)
+        _read(console, account)
     faults: list[str] = []
     for account in accounts:
         truth = the_cloud(ground, seen_by[account["id"]])
@@ -804,7 +818,7 @@ def test_a_random_walk(console: Console, estate: Ground, monkeypatch: pytest.Mon
     # A second look changes nothing.
     before = {account["id"]: our_rows(account, seen_by[account["id"]]) for account in accounts}
     for account in accounts:
-        run = console.sync(account)
+        run = _read(console, account)
         assert {account["id"]: our_rows(account, seen_by[account["id"]])} == {account["id"]: before[account["id"]]}
         if account is narrow and the_cloud(ground, everything) == cloud:
             faults += [f"{p['kind']} moved again: {p}" for p in run["parts"] if p["added"] or p["changed"] or p["gone"]]
