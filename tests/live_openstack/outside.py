@@ -45,6 +45,12 @@ class Client:
 
     def __call__(self, command: str) -> str:
         """Run one command; returns what it printed. An error fails the test."""
+        printed, told = self.attempt(command)
+        assert not told, f"{command}: {told}"
+        return printed
+
+    def attempt(self, command: str) -> tuple[str, str]:
+        """Run one command that may be refused; what it printed, and what it complained of."""
         assert self._process.stdin and self._process.stdout
         mark = f"end-{uuid.uuid4().hex}"
         self._process.stdin.write(f"{command}\n!echo {mark}\n")
@@ -53,9 +59,7 @@ class Client:
             line = self._process.stdout.readline()
             assert line, f"the client ended: {self._told()}"
             lines.append(line)
-        told = self._told()
-        assert not told, f"{command}: {told}"
-        return "".join(lines[:-1])
+        return "".join(lines[:-1]), self._told()
 
     def _told(self) -> str:
         self._errors.seek(0)
@@ -101,6 +105,10 @@ class Raw:
         """One balancer; None when Octavia has none."""
         answer = self._http.get(f"{self._balancing}/loadbalancers/{balancer_id}")
         return None if answer.status_code == 404 else answer.raise_for_status().json()["loadbalancer"]
+
+    def make_tree(self, body: Json) -> None:
+        """A whole tree in one call; it is busy for a while after."""
+        self._http.post(f"{self._balancing}/loadbalancers", json={"loadbalancer": body}).raise_for_status()
 
     def dump(self, project_id: str) -> dict[str, Json]:
         """Every object of balancing in a project by id, as the API shows it, members and rules included."""
@@ -149,6 +157,18 @@ class Raw:
 
     # Neutron and Keystone
 
+    def make_network(self, name: str, project_id: str, cidr: str) -> None:
+        """A network with one subnet."""
+        network = {"name": name, "project_id": project_id}
+        answer = self._http.post(f"{self._network}/networks", json={"network": network}).raise_for_status().json()
+        subnet = network | {"network_id": answer["network"]["id"], "cidr": cidr, "ip_version": 4}
+        self._http.post(f"{self._network}/subnets", json={"subnet": subnet}).raise_for_status()
+
+    def make_project(self, name: str) -> None:
+        """A project in the default domain, in which nobody has a role."""
+        project = {"name": name, "domain_id": "default"}
+        self._http.post(f"{self._identity}/projects", json={"project": project}).raise_for_status()
+
     def floating_ip(self, floating_ip_id: str) -> Json:
         return dict(self._get(f"{self._network}/floatingips/{floating_ip_id}")["floatingip"])
 
@@ -161,28 +181,28 @@ class Raw:
                 self.remove(name)
 
     def remove(self, run: str) -> None:
-        """Everything whose name begins with the run's goes, with what its project holds."""
-        projects = {p["id"] for p in self._projects() if p["name"] in (run, f"{run}-two")}
+        """Everything whose name begins with the run's goes, and addresses described so, with what its projects hold."""
+        projects = {p["id"] for p in self.projects(run)}
 
         def mine(row: Json) -> bool:
-            return row["project_id"] in projects or str(row.get("name") or "").startswith(run)
+            return row["project_id"] in projects or str(row.get("name") or row.get("description") or "").startswith(run)
 
         for row in filter(mine, self.rows("loadbalancers")):
             self._remove_balancer(row)
-        for row in filter(mine, self._network_rows("floatingips")):
+        for row in filter(mine, self.network_rows("floatingips")):
             self._http.delete(f"{self._network}/floatingips/{row['id']}")
-        for router in filter(mine, self._network_rows("routers")):
-            for port in self._network_rows("ports", device_id=router["id"]):
+        for router in filter(mine, self.network_rows("routers")):
+            for port in self.network_rows("ports", device_id=router["id"]):
                 self._http.put(
                     f"{self._network}/routers/{router['id']}/remove_router_interface", json={"port_id": port["id"]}
                 )
             self._http.delete(f"{self._network}/routers/{router['id']}")
-        for net in filter(mine, self._network_rows("networks")):
-            for port in self._network_rows("ports", network_id=net["id"]):
+        for net in filter(mine, self.network_rows("networks")):
+            for port in self.network_rows("ports", network_id=net["id"]):
                 self._http.delete(f"{self._network}/ports/{port['id']}")
             self._http.delete(f"{self._network}/networks/{net['id']}")
         for project_id in projects:
-            for group in self._network_rows("security-groups", project_id=project_id):
+            for group in self.network_rows("security-groups", project_id=project_id):
                 self._http.delete(f"{self._network}/security-groups/{group['id']}")
             self.set_quota(project_id)
             self._http.delete(f"{self._identity}/projects/{project_id}").raise_for_status()
@@ -201,10 +221,15 @@ class Raw:
             self._http.delete(f"{self._balancing}/loadbalancers/{row['id']}", params={"cascade": "true"})
             self.settled(row["id"])
 
+    def projects(self, run: str) -> list[Json]:
+        """The projects of one run, by its name."""
+        return [p for p in self._projects() if p["name"] == run or p["name"].startswith(f"{run}-")]
+
     def _projects(self) -> list[Json]:
         return list(self._get(f"{self._identity}/projects")["projects"])
 
-    def _network_rows(self, kind: str, **query: str) -> list[Json]:
+    def network_rows(self, kind: str, **query: str) -> list[Json]:
+        """One of Neutron's lists, of all projects unless the query says otherwise."""
         return list(self._get(f"{self._network}/{kind}", **query)[kind.replace("-", "_")])
 
     def _get(self, url: str, **query: str) -> Json:

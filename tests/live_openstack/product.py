@@ -86,13 +86,20 @@ class Console:
 
     def call(self, method: str, path: str, body: Json | None = None, *, expect: int, **query: Any) -> Any:
         """One call; returns the body."""
+        status, shown = self.attempt(method, path, body, **query)
+        assert status == expect, f"{method} {path} {query}: {status} {shown}"
+        return shown
+
+    def attempt(self, method: str, path: str, body: Json | None = None, **query: Any) -> tuple[int, Any]:
+        """One call that may be refused, as a problem in sentences; the status and the body."""
         url = f"/api/{path.rstrip('/')}/" + (f"?{urlencode(query)}" if query else "")
         send = getattr(self._api, method.lower())
         answer = send(url) if body is None else send(url, body, format="json")
         shown = answer.json() if answer.content else None
-        assert answer.status_code == expect, f"{method} {url}: {answer.status_code} {shown}"
-        assert expect < 400 or answer["Content-Type"] == "application/problem+json"
-        return shown
+        assert answer.status_code < 400 or answer["Content-Type"] == "application/problem+json", (
+            f"{method} {url}: {shown}"
+        )
+        return answer.status_code, shown
 
     def get(self, path: str, **query: Any) -> Json:
         return dict(self.call("GET", path, expect=200, **query))
