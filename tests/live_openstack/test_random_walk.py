@@ -4,8 +4,8 @@ equal the cloud, each thing once, and nothing is drift that nobody made.
     SKYDECK_WALK_STEPS=300 pytest -m live_openstack tests/live_openstack/test_random_walk.py
 
 is the full walk: 40 trees, 60 networks, 30 projects. The estate shrinks with the steps; by default the walk is short enough for
-every run of CI. SKYDECK_WALK_SEED chooses another walk; a failure names its own. What is done to the cloud, and in which
-order, follows from the seed; where syncs and changes of ours fall between it is up to the machine.
+every run of CI. SKYDECK_WALK_SEED chooses another walk; a failure names its own. The seed throws the dice;
+what they fall on is what is there at that moment, so a seed repeats a walk only roughly.
 
 Cloud and rows are compared by what Octavia, Neutron and Keystone themselves list, never through the product's driver, and only
 in this run's own projects: the lab has other users.
