@@ -62,7 +62,7 @@ def _on_one_address(one: Action) -> Iterator[tuple[str, Any]]:
         return self.perform_action(request, one)
 
     write_metadata.__doc__ = f"{one.label}. {one.description}"
-    read = extend_schema(responses=MAP, summary="Tags")(
+    read = extend_schema(responses={200: MAP}, summary="Tags")(
         route(detail=True, methods=["get"], url_path="metadata", url_name="metadata")(read_metadata)
     )
     yield read_metadata.__name__, read

@@ -99,7 +99,7 @@ class TagViewSet(ResourceViewSet):
         rows = Tag.objects.filter(mine)
         return rows if may_see_internal(self.actor) else rows.exclude(key__startswith=rules.INTERNAL)
 
-    @extend_schema(summary="Which keys and values there are", responses=PAIRS)
+    @extend_schema(summary="Which keys and values there are", responses={200: PAIRS})
     @route(detail=False, methods=["get"], url_path="pairs", url_name="pairs")
     def pairs(self, request: Request) -> Response:
         """Each key with each of its values, and how many objects have it; the most used first."""
