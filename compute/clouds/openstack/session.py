@@ -34,6 +34,7 @@ MOST_LOGINS = 128
 LONGEST_ID, LONGEST_NAME = 128, 255
 # A credential that was refused is not tried again for so long: Keystone locks users out that fail too often.
 REFUSAL_SECONDS = 30.0
+_sent = threading.local()  # the token that a thread has sent its last call with
 
 
 class CloudSession(Session):
@@ -76,6 +77,20 @@ class Login:
     scoped: bool  # whether a project is asked for, so that the answer must have a catalogue
     _refusal: tuple[float, CloudError] | None = None
 
+    def get_headers(self, session: Session) -> dict[str, str] | None:
+        """What a call is sent with; this thread remembers its token."""
+        headers: dict[str, str] | None = super().get_headers(session)  # type: ignore[misc]
+        _sent.token = (headers or {}).get("X-Auth-Token", "")
+        return headers
+
+    def invalidate(self) -> bool:
+        """Give up the token that a call of this thread was refused with. Where another thread has got a new one meanwhile, that
+        one is tried and not given up: threads whose token ends log in once, not once each."""
+        held: Any = self.auth_ref  # type: ignore[attr-defined]
+        if held is not None and held.auth_token != getattr(_sent, "token", held.auth_token):
+            return True
+        return bool(super().invalidate())  # type: ignore[misc]
+
     def get_auth_ref(self, session: Session, **kwargs: Any) -> AccessInfoV3:
         """Get a token. Raises `Unauthorised`, `Refused`, `Unreachable`, each with its field."""
         if self._refusal and time.monotonic() < self._refusal[0]:
@@ -99,7 +114,7 @@ class Login:
     def forget(self) -> None:
         """Log in anew at the next call, even if the credential was refused just now."""
         self._refusal = None
-        self.invalidate()  # type: ignore[attr-defined]
+        super().invalidate()  # type: ignore[misc]
 
     def _named(self, error: CloudError) -> CloudError:
         c = self.credentials

@@ -6,6 +6,7 @@ import datetime
 import email.utils
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import requests
 
 from compute.clouds.errors import Busy, Refused, Unauthorised, Unreachable
 from compute.clouds.openstack import transport
-from compute.clouds.openstack.session import identity_url
+from compute.clouds.openstack.session import Sessions, identity_url
 from compute.clouds.specs import BalancerSpec, ListenerSpec
 from core.errors import Problem
 from tests.unit.clouds_openstack.conftest import (
@@ -233,6 +234,21 @@ def test_a_write_after_a_401_is_sent_again_with_a_new_token(fake: Fake) -> None:
     fake.http.post(f"{OCTAVIA}/listeners", [UNAUTHORISED, {"status_code": 201, "json": {"listener": {"id": "li-1"}}}])
     state = fake.cloud.region("R1").balancer.create_listener("lb", ListenerSpec("web", "http", 80))
     assert state.external_id == "li-1"
+
+
+def test_threads_whose_token_ends_log_in_once(fake: Fake) -> None:
+    """Two threads have sent the same token; what the first of them got for it, the second does not give up."""
+    given = [{"status_code": 201, "headers": {"X-Subject-Token": f"tok-{n}"}, "json": token()} for n in (1, 2, 3)]
+    fake.http.post(TOKENS, given)
+    sessions = Sessions(PASSWORD)
+    session, login = sessions.session("R1"), sessions.session("R1").auth
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(login.get_headers, session).result()["X-Auth-Token"] == "tok-1"
+        fake.http.get(BALANCERS, [UNAUTHORISED, {"json": {"loadbalancers": []}}])
+        assert session.get(BALANCERS).status_code == 200
+        assert other.submit(login.invalidate).result() is True
+        assert other.submit(login.get_headers, session).result()["X-Auth-Token"] == "tok-2"
+    assert fake.sent("POST", "/auth/tokens") == 2
 
 
 def test_a_refused_login_is_not_repeated_for_a_while(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
