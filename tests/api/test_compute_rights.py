@@ -265,6 +265,12 @@ def test_rule_61_subaccounts_and_regions_come_with_their_account(ground: Ground,
     assert SEEN[resource][0].objects.count() == before
 
 
+def test_rule_68_regions_are_not_deleted_by_hand(ground: Ground) -> None:
+    region = CloudRegion.objects.get()
+    problem(ground["admin"].delete(f"{at('cloudregions')}{region.pk}/"), 405, "MethodNotAllowedError")
+    assert CloudRegion.objects.filter(pk=region.pk).exists()
+
+
 @pytest.mark.parametrize("field", ["project", "manager", "network", "eip"])
 def test_def_18_references_of_others_are_like_made_up_ones(ground: Ground, field: str, other_project: Project) -> None:
     """A body cannot be used to find out what others have: the answers differ in the id alone."""
