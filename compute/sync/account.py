@@ -126,17 +126,22 @@ def _regions(reading: Reading, names: list[str], info: AccountInfo, part: SyncPa
     endpoints = dict(info.endpoints)
     double = same_regions({n: endpoints.get(n, "") for n in names})
     with reading.context.owning():
+        rows = CloudRegion.objects.filter(manager=reading.manager)
+        known = {row.external_id: row for row in rows}
         for name in names:
             part.seen += 1
             if len(name) > LONGEST_REGION:
                 left_out(part, name, Unsupported("Its name is too long for a region."))
                 continue
             values = {"name": name, "endpoints": endpoints.get(name, ""), "same_as": double.get(name, "")}
-            _, made = CloudRegion.objects.update_or_create(manager=reading.manager, external_id=name, defaults=values)
-            part.added += made
-            part.unchanged += not made
+            if name not in known:
+                CloudRegion.objects.create(manager=reading.manager, external_id=name, **values)
+                part.added += 1
+                continue
+            if any(getattr(known[name], column) != value for column, value in values.items()):
+                rows.filter(pk=known[name].pk).update(**values, updated_at=timezone.now())
+            part.unchanged += 1
         # The catalogue speaks of every region, chosen or not (rule 69): what vanished keeps its row, and may come back.
-        rows = CloudRegion.objects.filter(manager=reading.manager)
         back = rows.filter(name__in=info.regions).exclude(status=IN_SERVICE).update(status=IN_SERVICE)
         lost = rows.exclude(name__in=info.regions).exclude(status=OUT_OF_SERVICE).update(status=OUT_OF_SERVICE)
         part.changed = back + lost

@@ -110,7 +110,7 @@ class BalancerSync:
         try:
             listing = self.reading.ahead.taken(self.part.place if not scope.login else "", port.balancers)
             for chunk in chunks(listing):
-                self.reading.context.check_cancel()
+                self.reading.context.check_cancel_lazily()
                 moved += self._moved(chunk, scope)
                 if len(moved) >= BATCH:
                     batch, moved = moved, []
@@ -158,7 +158,7 @@ class BalancerSync:
             else:
                 moved.append(item)
         listed = {item.external_id: item for item in chunk}
-        if found:
+        if found and self.reading.names_moved:
             with self.reading.context.owning():
                 keep_tags(self.reading, LoadBalancer, [(pk, listed[id]) for pk, id, *_ in found])
         return moved
@@ -178,7 +178,7 @@ class BalancerSync:
                 if found.error is not None and (ends_the_run(found.error) or silent == MOST_SILENT):
                     raise found.error
                 if found.answer is None or found.item.external_id in known:
-                    self.reading.context.check_cancel()
+                    self.reading.context.check_cancel_lazily()
                     self._take(port, found, began)
                     continue
                 new.append(found.answer)

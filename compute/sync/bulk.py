@@ -129,7 +129,7 @@ class FlatMirror(ABC):
 
         def read_scope(scope: Scope, port: Region) -> None:
             for chunk in chunks(ahead.taken(self.part.place if not scope.login else "", lambda: self.states(port))):
-                self.reading.context.check_cancel()
+                self.reading.context.check_cancel_lazily()
                 self._chunk(chunk, scope, began)
 
         covered = self.scopes.read(self.part, self.ports, read_scope)
@@ -173,12 +173,13 @@ class FlatMirror(ABC):
             self.model.objects.bulk_update(changed, [*MIRRORED, *self.names, *versioned], batch_size=CHUNK)
             record_many([*self._imported(added), *audit])
             rows |= {row.external_id: row for row in added}
-            seen = ((rows[item.external_id].pk, item) for item in chunk if item.external_id in rows)
-            keep_tags(self.reading, self.model, seen)
+            told = chunk if self.reading.names_moved else [item for item, _ in moved]
+            keep_tags(self.reading, self.model, [(rows[i.external_id].pk, i) for i in told if i.external_id in rows])
             self.part.added += len(added)
             self.part.changed += len(changed)
             self.part.unchanged += len(wanted) - len(moved)
-            self.part.save()
+            if moved or len(chunk) == CHUNK:  # people see how far it is; what is over is stored with its end
+                self.part.save()
 
     def _values(self, item: State, row: Any) -> dict[str, Any] | None:
         """What `columns` says; None for what is left out, which is counted."""
@@ -226,7 +227,7 @@ class FlatMirror(ABC):
             self._remove([row[0] for row in lost[start : start + CHUNK] if self._is_gone(*row[1:])], began)
 
     def _is_gone(self, external_id: str, project_id: str, name: str) -> bool:
-        self.reading.context.check_cancel()
+        self.reading.context.check_cancel_lazily()
         port = self.scopes.port_of(project_id, self.ports)
         return is_gone(self.part, name or external_id, lambda: self.look(port, external_id))
 

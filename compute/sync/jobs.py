@@ -53,6 +53,7 @@ def sync_account(context: Context) -> None:
     except Exception as error:
         failure = error
     with context.owning():
+        reading.store_ended()
         run.calls, run.ended_at = watch.reads, timezone.now()
         _conclude(run, failure)
         _tell_account(account, run, failure, answered=reading.answered)

@@ -44,7 +44,7 @@ def read_projects(reading: Reading, part: SyncPart, states: Iterable[State]) -> 
     taken = {p.project_id for p in known.values() if p.external_id in listed} | {p.project_id for p in unmade.values()}
     mirror = _Projects(reading, part, taken, _mappings(reading, part))
     for item in listed.values():
-        reading.context.check_cancel()
+        reading.context.check_cancel_lazily()
         if not is_sound(part, item):
             continue
         row = known.get(item.external_id) or next((unmade[tag] for tag in item.tags if tag in unmade), None)
@@ -116,6 +116,7 @@ class _Projects:
             )  # fmt: skip
             _told(self.reading, "import", made, note="found at the cloud").save(force_insert=True)
         self.taken.add(owner.pk)
+        self.reading.names_moved = True
         self.part.added += 1
 
     def _changes(self, row: ExternalProject, values: dict[str, Any]) -> bool:
@@ -128,6 +129,7 @@ class _Projects:
             setattr(row, name, values[name])
         if "project" in changed:
             row.project_src = Source.CLOUD
+        self.reading.names_moved |= "name" in changed
         with self.reading.context.owning():
             row.save(update_fields=[*changed, "project_src", "updated_at"])
             _told(

@@ -56,7 +56,11 @@ class Reading:
     ahead: Ahead = field(init=False)  # the threads that wait for the cloud
     projects: dict[str, Any] = field(default_factory=dict)  # external id → local project id
     cloud_projects: dict[str, str] = field(default_factory=dict)  # external id → its name at the cloud
+    # A cloud project is new or has another name: what lies in it is tagged anew though nothing else of it moved.
+    names_moved: bool = False
     answered: bool = False  # the cloud took the login and said who it is
+
+    _ended: list[SyncPart] = field(default_factory=list)  # parts whose end is not stored yet
 
     def __post_init__(self) -> None:
         self.ahead = Ahead(self.context)
@@ -73,8 +77,7 @@ class Reading:
 
     def leave_out(self, region: str, kind: str, why: str) -> None:
         """Store that a part was not read on purpose."""
-        with self.context.owning():
-            part = SyncPart.objects.create(run=self.run, region=region, kind=kind)
+        part = self._begin(region, kind)
         part.note(why)
         self._close(part, LEFT_OUT)
 
@@ -96,8 +99,7 @@ class Reading:
         """Read one part and store how it ended. It is complete only when everything in it was read. `known`: whether there are
         rows of it here, which a cloud that does not offer it leaves unread (A16)."""
         self.context.check_cancel()
-        with self.context.owning():
-            part = SyncPart.objects.create(run=self.run, region=region, kind=kind)
+        part = self._begin(region, kind)
         part.accepted = int(self.context.task.params.get("accepted", {}).get(part.place, 0))
         try:
             read(part)
@@ -121,12 +123,22 @@ class Reading:
         else:
             self._close(part, COMPLETE if part.state == RUNNING else part.state)
 
+    def _begin(self, region: str, kind: str) -> SyncPart:
+        with self.context.owning():
+            self.store_ended()
+            return SyncPart.objects.create(run=self.run, region=region, kind=kind)
+
     def _close(self, part: SyncPart, state: str) -> None:
         part.state = state
         part.ended_at = timezone.now()
         part.notes = part.all_notes()
-        with self.context.owning():
-            part.save()
+        self._ended.append(part)
+
+    def store_ended(self) -> None:
+        """Store how parts ended: with the beginning of the next one, or with the end of the run. Call it inside a transaction of
+        the lease."""
+        while self._ended:
+            self._ended.pop(0).save()
 
 
 def ends_the_run(error: BaseException) -> bool:

@@ -14,15 +14,14 @@ MARKER = "skydeck:"  # of whichever installation
 
 
 def keep_tags(reading: Reading, model: Any, seen: Iterable[tuple[Any, State]]) -> None:
-    """Keep what the cloud says of objects: pairs of a row's id and its object. With the name of the cloud project that each is
+    """Keep what the cloud says of objects that moved: pairs of a row's id and its object. With the name of the cloud project that each is
     in, as `ext:project`. Call it inside a transaction of the lease."""
-    mirror_tags(
-        model._meta.model_name,
-        {
-            pk: cloud_tags(
-                (tag for tag in item.tags if not tag.startswith(MARKER)),
-                project=reading.cloud_projects.get(item.project_id, ""),
-            )
-            for pk, item in seen
-        },
-    )
+    said = {
+        pk: cloud_tags(
+            (tag for tag in item.tags if not tag.startswith(MARKER)),
+            project=reading.cloud_projects.get(item.project_id, ""),
+        )
+        for pk, item in seen
+    }
+    if said:
+        mirror_tags(model._meta.model_name, said)

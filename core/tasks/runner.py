@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 60.0
 MAX_LOSSES = 3
+CANCEL_SECONDS = 0.25  # so often at most a loop asks whether to go on
 READS_AT_ONCE = 50  # so many calls are counted on the row together, that people see a long listing move
 
 
@@ -91,6 +92,7 @@ class Context:
     token: str
     safe_until: float = 0.0  # monotonic time until which reads need no new proof of ownership
     reads: int = 0  # calls that were made and are not yet counted on the row
+    asked_at: float = 0.0  # monotonic time at which it was last asked whether to go on
 
     def mine(self) -> Any:
         """The task's row as long as this worker owns it; every write of the runner goes through this filter."""
@@ -128,6 +130,12 @@ class Context:
                 f"The work did not come to its end within {_words(limit)}. Last seen: {self.task.note or 'nothing new'}.",
                 hint="Look at the object at the cloud, then run the task again.",
             )
+
+    def check_cancel_lazily(self) -> None:
+        """As `check_cancel`, but asked a few times a second at most: for loops over what is at hand already."""
+        if time.monotonic() >= self.asked_at + CANCEL_SECONDS:
+            self.asked_at = time.monotonic()
+            self.check_cancel()
 
     @contextmanager
     def owning(self) -> Iterator[None]:
