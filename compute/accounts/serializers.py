@@ -54,6 +54,7 @@ class CloudAccountSerializer(ResourceSerializer):
             "domain", "project", "proxy_setting", "cloudprovider_count", "region_count", "external_project_count", "vpc_count",
             "network_count", "eip_count", "loadbalancer_count",
         )  # fmt: skip
+        needs = ("endpoints",)
 
 
 class CredentialSerializer(StrictSerializer):

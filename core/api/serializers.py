@@ -188,7 +188,7 @@ class NameField(serializers.CharField):
 class ResourceSerializer(serializers.ModelSerializer[Any]):
     """The base of what answers show of a row.
 
-    `Meta.details`: the joined columns that `details=false` leaves out. Rows come from `for_list()`; no field may query.
+    `Meta.details`: the joined columns that `details=false` leaves out. `Meta.needs`: columns of JSON that other fields are made of. Rows come from `for_list()`; no field may query.
     The context holds `actor`, `verbs` (for `can` and `why_not`) and `shape`.
     """
 

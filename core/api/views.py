@@ -72,7 +72,8 @@ class ResourceViewSet(Writes):
             setattr(cls, verbs.method_name(one.name), verbs.detail_route(one))
             if one.bulk:
                 setattr(cls, f"bulk_{verbs.method_name(one.name)}", verbs.bulk_route(one))
-        if is_tagged(cls.serializer_class.Meta.model):
+        shown = getattr(cls, "serializer_class", None)
+        if shown is not None and is_tagged(shown.Meta.model):
             for name, method in tagging.routes(cls.right):
                 setattr(cls, name, method)
         if cls.offers("delete"):
@@ -110,7 +111,7 @@ class ResourceViewSet(Writes):
             page, following = walk(found, self.request)
             results = serializer_class(page, many=True, context=self._with_tags(context, serializer_class, page)).data
             return Response({"next": following, "previous": None, "results": results})
-        self.shown = {*serializer_class(context=context).fields}
+        self.shown = {*serializer_class(context=context).fields, *getattr(serializer_class.Meta, "needs", ())}
         rows_of_page = self.paginate_queryset(found)
         context = self._with_tags(context, serializer_class, rows_of_page or [])
         return self.get_paginated_response(serializer_class(rows_of_page, many=True, context=context).data)

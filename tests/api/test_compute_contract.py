@@ -16,7 +16,8 @@ from compute.clouds.memory import Outside
 from compute.eips.models import Eip
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer, MemberBinding, PoolBinding
 from compute.networks.models import Network, Vpc
-from compute.projects.models import ExternalProject
+from compute.projects.models import ExternalProject, MappingRule
+from compute.proxies.models import ProxySetting
 from compute.regions.models import CloudRegion
 from compute.sync.models import COMPLETE, SyncPart, SyncRun
 from identity.models import Domain, Project, User
@@ -155,6 +156,41 @@ class TestExternalProjects(InAccount, ReadContract):
                 for n in self.numbered(count)
             ]
         )
+
+
+class TestMappingRules(InAccount, WriteContract):
+    url = "/api/compute/mappingrules/"
+    model = MappingRule
+    change = {"pattern": "squad-*", "position": 7}
+    fixed: ClassVar[dict[str, Any]] = {"account": "x", "version": 7}
+
+    def make_many(self, count: int) -> list[Any]:
+        return MappingRule.objects.bulk_create(
+            [MappingRule(account=self.account, project=self.project, pattern=f"team-{n}") for n in self.numbered(count)]
+        )
+
+    def body(self) -> dict[str, Any]:
+        return {"account": self.account.name, "project": self.project.name, "pattern": f"new-{next(numbers)}"}
+
+
+class TestProxySettings(InAccount, WriteContract):
+    url = "/api/compute/proxysettings/"
+    model = ProxySetting
+    change = {"name": "renamed", "no_proxy": "lan"}
+    fixed: ClassVar[dict[str, Any]] = {"domain": "x", "version": 7}
+
+    def make_many(self, count: int) -> list[Any]:
+        return ProxySetting.objects.bulk_create(
+            [
+                ProxySetting(domain=self.account.domain, name=f"way-{n}", https_proxy="http://proxy:1")
+                for n in self.numbered(count)
+            ]
+        )
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "name": f"new-{next(numbers)}", "domain": self.account.domain.name, "https_proxy": "http://proxy.example:3128",
+        }  # fmt: skip
 
 
 class TestSyncRuns(InAccount, ReadContract):

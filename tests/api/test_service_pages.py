@@ -214,5 +214,5 @@ def test_filters_derive_nothing_from_columns() -> None:
             model = User
 
     assert set(Plain.base_filters) == {
-        "id", "name", "name__contains", "created_at__gte", "created_at__lte", "domain", "ordering",
+        "id", "name", "name__contains", "created_at__gte", "created_at__lte", "domain", "ordering", "tag",
     }  # fmt: skip

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 import config.urls  # the routes are made there
 from core.api.base import basename_of
-from core.api.filters import SearchFilter, TextFilter
+from core.api.filters import SearchFilter, TagFilter, TextFilter
 from core.api.routers import routed
 from tests.world import World
 
@@ -63,14 +63,14 @@ def test_a21_references_that_fit_nothing(world: World, api: Any, admin: Any, que
 # What may be any text at all: names and ids of others, and words that grow with the product.
 OPEN = {
     "name", "external_id", "associate_id", "line", "kind", "resource_kind", "request_id", "object_name", "actor_name", "verb",
-    "started_by", "email", "display_name",
+    "started_by", "email", "display_name", "key", "value",
 }  # fmt: skip
 TYPED = [
     (viewset, name)
     for viewset in routed
     for name, one in viewset.filterset_class.base_filters.items()
     if not (
-        isinstance(one, SearchFilter)
+        isinstance(one, (SearchFilter, TagFilter))
         or one.lookup_expr == "icontains"
         or (name in OPEN and isinstance(one, TextFilter))
     )

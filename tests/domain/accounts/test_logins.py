@@ -19,7 +19,8 @@ from compute.loadbalancers import previews as trees
 from compute.loadbalancers import services
 from compute.loadbalancers.models import Backend, BackendGroup, Listener, LoadBalancer
 from compute.networks.models import Network, Vpc
-from compute.projects.models import ExternalProject
+from compute.projects.models import ExternalProject, MappingRule
+from compute.proxies.models import ProxySetting
 from compute.regions.models import CloudRegion
 from compute.sync.models import SyncRun
 from core.admin.site import site
@@ -34,11 +35,11 @@ from tests.world import REGION, World, ended
 OTHERS: dict[str, Any] = {
     "access_url": "memory://evil", "verify_tls": False, "ca_bundle": "-----BEGIN CERTIFICATE-----\nx",
     "auth_kind": "application_credential", "username": "somebody", "user_domain_name": "Evil",
-    "application_credential_id": "another",
+    "application_credential_id": "another", "proxy_setting": ProxySetting(name="evil", https_proxy="http://evil:1"),
 }  # fmt: skip
 LISTS = (
     CloudAccount, CloudProvider, CloudRegion, ExternalProject, SyncRun, Vpc, Network, Eip, LoadBalancer, Listener, BackendGroup,
-    Backend,
+    Backend, MappingRule, ProxySetting,
 )  # fmt: skip
 
 
@@ -251,7 +252,21 @@ def estate(world: World) -> World:
     return world
 
 
-def test_lists_decrypt_nothing_and_stand_without_the_key(estate: World, no_key: None) -> None:
+@pytest.fixture
+def proxied(estate: World) -> ProxySetting:
+    """A proxy with a secret, which the account uses."""
+    way = ProxySetting.objects.create(
+        domain=estate.account.domain, name="way", https_proxy="http://way:1", username="me", secret="s3cret-way"
+    )
+    CloudAccount.objects.filter(pk=estate.account.pk).update(proxy_setting=way)
+    return way
+
+
+def test_lists_decrypt_nothing_and_stand_without_the_key(
+    estate: World, proxied: ProxySetting, request: pytest.FixtureRequest
+) -> None:
+    MappingRule.objects.create(account=estate.account, pattern="team-*", project=estate.project)
+    request.getfixturevalue("no_key")  # from now on
     for model in LISTS:
         rows = list(model.objects.for_list()[:5])  # type: ignore[attr-defined]
         assert rows, model

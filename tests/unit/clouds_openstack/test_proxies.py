@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.server
-import select
+import selectors
 import socket
 import threading
 from collections.abc import Iterator
@@ -75,16 +75,17 @@ def proxy() -> Iterator[Recorder]:
                 self.send_response(200)
                 self.end_headers()
                 ends = {self.connection: onward, onward: self.connection}
-                while True:
-                    ready, _, _ = select.select(list(ends), [], [], 5)
-                    for end in ready:
-                        data = end.recv(65536)
-                        if not data:
-                            self.close_connection = True
-                            return
-                        ends[end].sendall(data)
-                    if not ready:
-                        return
+                with selectors.DefaultSelector() as waiting:
+                    for end in ends:
+                        waiting.register(end, selectors.EVENT_READ)
+                    self.close_connection = True
+                    while ready := waiting.select(5):
+                        for key, _ in ready:
+                            end: Any = key.fileobj
+                            data = end.recv(65536)
+                            if not data:
+                                return
+                            ends[end].sendall(data)
 
         def log_message(self, *args: Any) -> None:
             pass
