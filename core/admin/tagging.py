@@ -72,7 +72,10 @@ class TagsPage(ChangePage):
 
     form_class = TagsForm
     confirm_label = "Save"
-    intro = "The search of a list finds what has a tag, its value, or owner:ann. Nothing is sent to the cloud; what it says stays."
+    intro = (
+        "Lists find what is tagged: search for a tag, a value, or both as owner:ann. Nothing is sent to the cloud, and what the "
+        "cloud says stays."
+    )
 
     def get_title(self) -> str:
         return f"Tags of {self.obj}"
