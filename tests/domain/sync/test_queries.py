@@ -9,9 +9,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from compute.clouds.memory.balancer import Balancer
-from compute.sync import balancers
+from compute.sync import ahead, balancers
 from compute.sync.models import SyncPart
+from core.tasks import runner
 from tests.world import REGION, World
+
+
+@pytest.fixture(autouse=True)
+def no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked by the clock, whether somebody called the sync off, is asked at every turn, and not more often on a machine
+    that has much to do: what is counted here hangs on the number of objects alone."""
+    monkeypatch.setattr(runner, "CANCEL_SECONDS", 0.0)
+    monkeypatch.setattr(ahead, "LOOK_UP", 60.0)
 
 
 def queries(world: World) -> tuple[int, int]:
